@@ -1,0 +1,1 @@
+"""Topologies of the papers with service times and selectivities, usable live and simulated."""

@@ -1,0 +1,157 @@
+"""The loop: read, forecast, plan, guard, apply, journal.
+
+Owns the failure rule: a failed stage leaves replicas as they are and is one journal line; only ``step`` catches. It knows no clock,
+no Spark and no simulator: time and the two ends of the loop are passed in.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol
+
+from foretide.errors import NotReady
+from foretide.guards import Guard, View, guarded
+from foretide.history import History
+from foretide.model import Array, Decision, Forecast, Mode, Outcome, Plan
+from foretide.parts import Actuator, Forecaster, Planner, Probe
+from foretide.topology import Topology
+
+log = logging.getLogger(__name__)
+
+
+class Clock(Protocol):
+    """Where time comes from."""
+
+    def now(self) -> float: ...
+
+    def wait_until(self, at: float, stop: threading.Event) -> None:
+        """Return at ``at``, or at once when ``stop`` is set."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cadence:
+    """When and on what to plan: every ``plan_every`` windows, ``horizon`` windows ahead, from the last ``lookback`` windows;
+    forecasters learn anew every ``fit_every`` windows (None: never). ``scope`` says which operators' loads are forecast."""
+
+    horizon: int = 1
+    plan_every: int = 1
+    lookback: int = 100
+    fit_every: int | None = None
+    scope: Literal["sources", "operators"] = "sources"
+
+
+@dataclass
+class Autoscaler:
+    """One control loop over one topology."""
+
+    topology: Topology
+    probe: Probe
+    planner: Planner
+    actuator: Actuator
+    forecaster: Callable[[], Forecaster]
+    guards: Sequence[Guard] = ()
+    cadence: Cadence = field(default_factory=Cadence)
+    mode: Mode = "advise"
+    record: Callable[[Decision], None] = lambda decision: None
+    history_limit: int = 100_000
+
+    def __post_init__(self) -> None:
+        self.history = History(self.topology, self.history_limit)
+        self._forecasters: dict[str, Forecaster] = {}
+        self._proposals: deque[Plan] = deque(maxlen=100)
+        self._applied: Plan | None = None
+        self._windows = 0
+
+    def step(self, now: float) -> Decision:
+        """One window: every stage's result goes into one Decision, and so does the failure that stopped it."""
+        decision = Decision(at=now, outcome="observed", mode=self.mode)
+        stage = "read"
+        self._windows += 1
+        try:
+            snapshot = self.probe.read(now).check(self.topology)
+            self.history.append(snapshot)
+            decision = replace(decision, snapshot=snapshot)
+            if self._windows % self.cadence.plan_every == 0:
+                stage = "forecast"
+                decision = replace(decision, forecasts=self._forecast())
+                stage = "plan"
+                proposed = self.planner.plan(self.topology, self.history, decision.forecasts)
+                decision = replace(decision, proposed=proposed)
+                stage = "guard"
+                view = View(self.topology, self.history, now, tuple(self._proposals))
+                self._proposals.append(proposed)
+                decision = replace(decision, plan=guarded(proposed, view, self.guards))
+                stage = "apply"
+                decision = replace(decision, outcome=self._apply(decision))
+        except NotReady as error:
+            decision = replace(decision, outcome="waiting", error=f"{stage}: {error}")
+        except Exception as error:
+            decision = replace(decision, outcome="failed", error=f"{stage}: {type(error).__name__}: {error}")
+        if decision.snapshot is None:
+            self.history.gap(now)
+        try:
+            self.record(decision)
+        except Exception as error:
+            log.error("the decision of %s could not be recorded: %s", now, error)
+        return decision
+
+    def _forecast(self) -> dict[str, Forecast]:
+        names = self.topology.sources if self.cadence.scope == "sources" else self.topology.names
+        for name in names:
+            if name not in self._forecasters:
+                self._forecasters[name] = self.forecaster()
+        if self.cadence.fit_every and len(self.history) % self.cadence.fit_every == 0:
+            for name in names:
+                self._forecasters[name].fit(self._rates(name))
+        return {n: self._forecasters[n].forecast(self._rates(n, self.cadence.lookback), self.cadence.horizon) for n in names}
+
+    def _rates(self, name: str, last: int | None = None) -> Array:
+        return self.history.offered(name, last) if name in self.topology.sources else self.history.rates(name, last)
+
+    def _apply(self, decision: Decision) -> Outcome:
+        plan, snapshot = decision.plan, decision.snapshot
+        assert plan is not None
+        assert snapshot is not None
+        running = {n: s.replicas for n, s in snapshot.samples.items()}
+        last = self._applied
+        resources = (plan.executors, plan.placement)
+        if {**running, **plan.replicas} == running and resources == ((last.executors, last.placement) if last else (None, None)):
+            return "unchanged"
+        if self.mode == "advise":
+            return "advised"
+        self.actuator.apply(plan)
+        self._applied = plan
+        return "applied"
+
+    def run(self, clock: Clock, window_s: float, stop: threading.Event | None = None, steps: int | None = None) -> None:
+        """Step at every window's end until ``stop`` is set, SIGINT or SIGTERM comes, or ``steps`` are done."""
+        stop = stop or threading.Event()
+        at = clock.now()
+        with stopping_on_signals(stop):
+            while not stop.is_set() and (steps is None or steps > 0):
+                at = max(at + window_s, clock.now())
+                clock.wait_until(at, stop)
+                if not stop.is_set():
+                    self.step(at)
+                    steps = None if steps is None else steps - 1
+
+
+@contextmanager
+def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
+    """SIGINT and SIGTERM set ``stop``; handlers are put back afterwards. Outside the main thread signals are left alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, lambda *_: stop.set()) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for s, handler in before.items():
+            signal.signal(s, handler)

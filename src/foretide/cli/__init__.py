@@ -1,0 +1,36 @@
+"""The command line: one file per command, thin; what a command does lives in the library.
+
+Every failure that Foretide raises on purpose ends as one sentence on standard error and exit code 2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from foretide.cli import demo, systems
+from foretide.errors import ForetideError
+
+
+class _App(typer.Typer):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().__call__(*args, **kwargs)
+        except ForetideError as error:
+            Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+            raise SystemExit(2) from None
+
+
+app = _App(
+    name="foretide",
+    help="Scales streaming pipelines on Apache Spark before the load arrives.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command("demo")(demo.command)
+app.command("systems")(systems.list_systems)
+app.command("models")(systems.list_models)

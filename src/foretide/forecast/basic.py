@@ -1,0 +1,22 @@
+"""PA-SPS 'basic': the next windows equal the last one that was measured."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from foretide.forecast.gaps import filled
+from foretide.model import Array, Forecast
+
+
+class Basic:
+    """Persistence (PA-SPS, section 4). Needs one window.
+
+    >>> Basic().forecast(np.array([3.0, 5.0]), horizon=2).mean
+    (5.0, 5.0)
+    """
+
+    def fit(self, series: Array) -> None:
+        """Nothing to learn."""
+
+    def forecast(self, recent: Array, horizon: int) -> Forecast:
+        return Forecast.of(np.full(horizon, filled(recent)[-1]))

@@ -1,0 +1,143 @@
+"""Guards: small pure functions between the planner and the actuator. Each makes a plan more careful, and says so.
+
+A guard is a function ``(plan, view) -> plan``; the factories below bind its constants. Guards run in the order given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from foretide.errors import InvalidConfig
+from foretide.history import History
+from foretide.model import Plan
+from foretide.registry import Part, Registry
+from foretide.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a guard may look at: ``proposals`` are the planner's earlier plans, oldest first."""
+
+    topology: Topology
+    history: History
+    now: float
+    proposals: Sequence[Plan] = ()
+
+    def replicas(self) -> dict[str, int]:
+        """What runs now, never less than one."""
+        return {n: max(1, self.history.replicas(n)) for n in self.topology.names}
+
+
+Guard = Callable[[Plan, View], Plan]
+
+
+def bounds() -> Guard:
+    """Every operator stays within its min_replicas and max_replicas."""
+
+    def guard(plan: Plan, view: View) -> Plan:
+        for name, wanted in plan.replicas.items():
+            o = view.topology[name]
+            if wanted > o.max_replicas:
+                plan = plan.but({name: o.max_replicas}, f"{wanted} is above its maximum of {o.max_replicas}")
+            elif wanted < o.min_replicas:
+                plan = plan.but({name: o.min_replicas}, f"{wanted} is below its minimum of {o.min_replicas}")
+        return plan
+
+    return guard
+
+
+def cool_down(seconds: float = 60.0) -> Guard:
+    """No change at all for ``seconds`` after replicas last changed."""
+
+    def guard(plan: Plan, view: View) -> Plan:
+        since = view.history.since_change_s()
+        if since is None or since >= seconds:
+            return plan
+        return plan.but(view.replicas(), f"held: {since:.0f} s since the last change, cool-down is {seconds:.0f} s")
+
+    return guard
+
+
+def patience(windows: int = 3) -> Guard:
+    """Fewer replicas only when the last ``windows`` proposals all asked for fewer; then the largest of them is taken."""
+
+    def guard(plan: Plan, view: View) -> Plan:
+        current = view.replicas()
+        recent = [*view.proposals, plan][-windows:]
+        for name, wanted in plan.replicas.items():
+            if wanted >= current[name]:
+                continue
+            asked = [p.replicas.get(name, current[name]) for p in recent]
+            if len(asked) < windows or max(asked) >= current[name]:
+                below = sum(1 for a in asked if a < current[name])
+                plan = plan.but({name: current[name]}, f"held: fewer was asked {below} times of {windows} in a row")
+            else:
+                plan = plan.but({name: max(asked)}, f"takes the largest of the last {windows} proposals")
+        return plan
+
+    return guard
+
+
+def catch_up(backlog_s: float = 5.0) -> Guard:
+    """No operator loses replicas while its backlog is more than ``backlog_s`` seconds of its arrivals."""
+
+    def guard(plan: Plan, view: View) -> Plan:
+        latest = view.history.latest
+        for name, current in view.replicas().items():
+            sample = latest.samples[name]
+            rate = sample.arrived / latest.window_s
+            if plan.replicas.get(name, current) < current and sample.backlog > backlog_s * max(rate, 1.0):
+                plan = plan.but({name: current}, f"held: {sample.backlog:.0f} events still wait, catching up first")
+        return plan
+
+    return guard
+
+
+def budget(total: int = 64) -> Guard:
+    """At most ``total`` replicas over all operators: the largest asks give way first, never below an operator's minimum."""
+
+    def guard(plan: Plan, view: View) -> Plan:
+        asked = dict(plan.replicas)
+        while sum(asked.values()) > total:
+            can_give = [n for n in asked if asked[n] > view.topology[n].min_replicas]
+            if not can_give:
+                break
+            asked[max(can_give, key=lambda n: (asked[n] / plan.replicas[n], asked[n], n))] -= 1
+        return plan.but(asked, f"cut to a budget of {total} replicas in all ({plan.total} were asked)")
+
+    return guard
+
+
+def excluded_hours(start: int = 0, end: int = 0) -> Guard:
+    """No change between ``start`` and ``end`` o'clock UTC (over midnight when start > end); equal hours exclude nothing."""
+    if not (0 <= start <= 24 and 0 <= end <= 24):
+        raise InvalidConfig(f"excluded hours {start}-{end}: give hours from 0 to 24, UTC")
+
+    def guard(plan: Plan, view: View) -> Plan:
+        hour = datetime.fromtimestamp(view.now, tz=UTC).hour
+        inside = start <= hour < end if start <= end else (hour >= start or hour < end)
+        return plan.but(view.replicas(), f"held: no changes between {start}:00 and {end}:00 UTC") if inside else plan
+
+    return guard
+
+
+GUARDS: Registry[Guard] = Registry(
+    "guard",
+    (
+        Part("excluded-hours", "foretide.guards:excluded_hours", "no change during these hours (UTC)"),
+        Part("cool-down", "foretide.guards:cool_down", "no change for a while after a change"),
+        Part("catch-up", "foretide.guards:catch_up", "no fewer replicas while a backlog drains"),
+        Part("patience", "foretide.guards:patience", "fewer replicas only after repeated advice"),
+        Part("budget", "foretide.guards:budget", "at most so many replicas over all operators"),
+        Part("bounds", "foretide.guards:bounds", "minimum and maximum of each operator"),
+    ),
+)
+
+
+def guarded(plan: Plan, view: View, guards: Sequence[Guard]) -> Plan:
+    """The plan after every guard in turn."""
+    for guard in guards:
+        plan = guard(plan, view)
+    return plan

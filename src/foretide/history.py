@@ -1,0 +1,148 @@
+"""History: the recent past of a topology, bounded, as planners and forecasters need it.
+
+Owns the step from snapshots to series and averages. A failed read leaves a hole: NaN in a series, skipped in an average, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from foretide.errors import NotReady
+from foretide.model import Array, Sample, Snapshot
+from foretide.topology import Topology
+
+
+class History:
+    """The last ``limit`` windows.
+
+    >>> from foretide.topology import Operator
+    >>> h = History(Topology((Operator("a"),)), limit=10)
+    >>> a = Sample(arrived=50, processed=40, backlog=10, replicas=2, busy_s=8)
+    >>> h.append(Snapshot(at=10.0, window_s=10.0, samples={"a": a}))
+    >>> h.gap(20.0)
+    >>> h.rates("a"), h.service_time_s("a"), h.backlog("a")
+    (array([ 5., nan]), 0.2, 10)
+    """
+
+    def __init__(self, topology: Topology, limit: int = 100_000) -> None:
+        self.topology = topology
+        self.limit = limit
+        self._windows: list[tuple[float, Snapshot | None]] = []
+        self._seen: list[Snapshot] = []
+        self._changed_at: float | None = None
+
+    def append(self, snapshot: Snapshot) -> None:
+        snapshot.check(self.topology)
+        if self._seen and self._replicas(self._seen[-1]) != self._replicas(snapshot):
+            self._changed_at = snapshot.at
+        self._remember(snapshot.at, snapshot)
+
+    def gap(self, at: float) -> None:
+        """Mark the window that ended at ``at`` as not measured."""
+        self._remember(at, None)
+
+    def _remember(self, at: float, snapshot: Snapshot | None) -> None:
+        self._windows.append((at, snapshot))
+        if snapshot is not None:
+            self._seen.append(snapshot)
+        if len(self._windows) >= 2 * self.limit:  # trimming in bulk keeps every slice of the recent past O(its length)
+            del self._windows[: -self.limit]
+            self._seen = [s for _, s in self._windows if s is not None] or self._seen[-1:]
+
+    @staticmethod
+    def _replicas(snapshot: Snapshot) -> dict[str, int]:
+        return {n: s.replicas for n, s in snapshot.samples.items()}
+
+    def __len__(self) -> int:
+        """Windows remembered, holes included."""
+        return min(len(self._windows), self.limit)
+
+    @property
+    def latest(self) -> Snapshot:
+        """The newest window that was measured."""
+        if not self._seen:
+            raise NotReady("nothing was measured yet: no window has been read")
+        return self._seen[-1]
+
+    @property
+    def now(self) -> float:
+        if not self._windows:
+            raise NotReady("nothing was measured yet: no window has been read")
+        return self._windows[-1][0]
+
+    @property
+    def window_s(self) -> float:
+        return self.latest.window_s
+
+    def since_change_s(self) -> float | None:
+        """Seconds since some operator's replicas were first seen changed; None when they never did."""
+        return None if self._changed_at is None else self.now - self._changed_at
+
+    def _series(self, value: Callable[[Snapshot], float | None], last: int | None = None) -> Array:
+        windows = self._windows[-min(last or self.limit, self.limit) :]
+        found = [None if s is None else value(s) for _, s in windows]
+        return np.array([np.nan if v is None else v for v in found], dtype=float)
+
+    def rates(self, name: str, last: int | None = None) -> Array:
+        """Events/s that arrived at an operator, oldest first, NaN where a read failed."""
+        return self._series(lambda s: s.samples[name].arrived / s.window_s, last)
+
+    def offered(self, name: str, last: int | None = None) -> Array:
+        """Events/s from outside that a source received; for a source that is not in a loop this is its arrival rate."""
+
+        def value(s: Snapshot) -> float:
+            sample = s.samples[name]
+            return (sample.arrived if sample.offered is None else sample.offered) / s.window_s
+
+        return self._series(value, last)
+
+    def load(self, last: int | None = None) -> Array:
+        """Events/s offered to all sources together."""
+        return np.asarray(sum(self.offered(n, last) for n in self.topology.sources), dtype=float)
+
+    def samples(self, name: str, last: int | None = None) -> Iterator[Sample]:
+        """The measured samples of an operator, oldest first; holes are skipped. ``last`` counts measured windows."""
+        return (s.samples[name] for s in self.recent(last))
+
+    def recent(self, last: int | None = None) -> list[Snapshot]:
+        """Measured snapshots, oldest first."""
+        return self._seen[-min(last or self.limit, self.limit) :]
+
+    def service_time_s(self, name: str, last: int = 10) -> float | None:
+        """Mean busy seconds per event over the last measured windows in which the operator worked; None when it never did."""
+        busy = done = 0.0
+        counted = 0
+        for snapshot in reversed(self._seen):
+            s = snapshot.samples[name]
+            if s.busy_s is not None and s.processed > 0:
+                busy, done, counted = busy + s.busy_s, done + s.processed, counted + 1
+                if counted == last:
+                    break
+        return busy / done if done else None
+
+    def selectivity(self, producer: str, consumer: str, last: int = 10) -> float | None:
+        """Events emitted on an edge per event processed by its producer; None when the producer never processed any."""
+        out = done = 0.0
+        counted = 0
+        for snapshot in reversed(self._seen):
+            s = snapshot.samples[producer]
+            if s.processed > 0:
+                out, done, counted = out + s.emitted.get(consumer, 0.0), done + s.processed, counted + 1
+                if counted == last:
+                    break
+        return out / done if done else None
+
+    def backlog(self, name: str) -> float:
+        return self.latest.samples[name].backlog
+
+    def replicas(self, name: str) -> int:
+        return self.latest.samples[name].replicas
+
+    def utilization(self, name: str) -> float | None:
+        """Busy seconds / (replicas * window) in the newest measured window."""
+        s = self.latest.samples[name]
+        if s.busy_s is None or s.replicas == 0:
+            return None
+        return s.busy_s / (s.replicas * self.latest.window_s)

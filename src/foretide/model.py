@@ -1,0 +1,222 @@
+"""The records that flow through the loop.
+
+Owns what a measurement, a forecast, a plan and a decision are; every record is frozen and checks itself when built. It knows
+nothing of clocks, files, Spark or the simulator. Counts are events in a window (floats, since the fluid simulator counts
+fractions), rates are events per second, instants are float UTC seconds. What was not measured is ``None``, never 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from foretide.errors import InvalidRecord
+from foretide.topology import Topology
+
+Array = npt.NDArray[np.float64]
+Mode = Literal["advise", "act"]
+Outcome = Literal["observed", "waiting", "unchanged", "advised", "applied", "failed"]
+
+
+def _check_count(record: str, name: str, value: float | None) -> None:
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise InvalidRecord(f"{record}.{name} is {value}: it must be a finite number >= 0, or None when it was not measured")
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long events took, over ``count`` events; ``within`` of them met the latency target when one is known."""
+
+    count: float
+    mean_ms: float
+    p50_ms: float
+    p90_ms: float
+    p99_ms: float
+    within: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("count", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "within"):
+            _check_count("Latency", name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One operator in one window.
+
+    ``offered`` are the events from outside (sources only); ``arrived`` includes them and what other operators sent. ``emitted`` is
+    per outgoing edge. ``sojourn_s`` is the mean time an event spent queued and served here; ``latency`` the age of events, since
+    they entered the topology, when they were done here. ``scv_*`` are squared coefficients of variation.
+    """
+
+    arrived: float
+    processed: float
+    backlog: float
+    replicas: int
+    emitted: Mapping[str, float] = field(default_factory=dict)
+    busy_s: float | None = None
+    offered: float | None = None
+    dropped: float | None = None
+    sojourn_s: float | None = None
+    latency: Latency | None = None
+    replica_busy_s: tuple[float, ...] | None = None
+    replica_processed: tuple[float, ...] | None = None
+    scv_arrival: float | None = None
+    scv_service: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in (
+            "arrived",
+            "processed",
+            "backlog",
+            "busy_s",
+            "offered",
+            "dropped",
+            "sojourn_s",
+            "scv_arrival",
+            "scv_service",
+        ):
+            _check_count("Sample", name, getattr(self, name))
+        for edge, count in self.emitted.items():
+            _check_count("Sample", f"emitted[{edge!r}]", count)
+        if self.replicas < 0:
+            raise InvalidRecord(f"Sample.replicas is {self.replicas}: it must be >= 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One machine (on Spark: an executor): ``loads`` is the CPU each operator uses on it, in the unit of ``capacity`` (cores)."""
+
+    name: str
+    utilization: float
+    capacity: float = 1.0
+    loads: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_count("Host", "utilization", self.utilization)
+        _check_count("Host", "capacity", self.capacity)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the probe saw in the window that ended at ``at``. ``latency`` is end to end, of the events that left the topology."""
+
+    at: float
+    window_s: float
+    samples: Mapping[str, Sample]
+    hosts: tuple[Host, ...] | None = None
+    latency: Latency | None = None
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.at):
+            raise InvalidRecord(f"Snapshot.at is {self.at}: it must be a finite instant in UTC seconds")
+        if not (math.isfinite(self.window_s) and self.window_s > 0):
+            raise InvalidRecord(f"Snapshot.window_s is {self.window_s}: a window lasts a finite number of seconds > 0")
+
+    def check(self, topology: Topology) -> Snapshot:
+        """Itself, or an error when its operators are not the topology's."""
+        odd = set(self.samples) ^ set(topology.names)
+        if odd:
+            raise InvalidRecord(
+                f"snapshot and topology disagree about {', '.join(sorted(odd))}: every operator needs exactly one sample"
+            )
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Events/s for each of the next windows; ``upper`` is a high quantile of the same, where the model knows one."""
+
+    mean: tuple[float, ...]
+    upper: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.mean:
+            raise InvalidRecord("a Forecast needs at least one step")
+        for name, values in (("mean", self.mean), ("upper", self.upper or ())):
+            if not all(math.isfinite(v) and v >= 0 for v in values):
+                raise InvalidRecord(f"Forecast.{name} is {values}: rates must be finite and >= 0")
+        if self.upper is not None and len(self.upper) != len(self.mean):
+            raise InvalidRecord(f"Forecast.upper has {len(self.upper)} steps, mean has {len(self.mean)}: they must match")
+
+    @classmethod
+    def of(cls, mean: Sequence[float] | Array, upper: Sequence[float] | Array | None = None) -> Forecast:
+        """A forecast from any model output: negatives become 0 and the upper quantile is never below the mean."""
+        low = np.maximum(np.asarray(mean, dtype=float), 0.0)
+        high = None if upper is None else tuple(np.maximum(np.asarray(upper, dtype=float), low).tolist())
+        return cls(tuple(low.tolist()), high)
+
+    @property
+    def horizon(self) -> int:
+        return len(self.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Absolute targets: replicas per operator, and executors or a placement where the planner decides those.
+
+    ``placement`` maps an operator to the hosts its replicas sit on. ``reasons`` holds one sentence with numbers per operator; key
+    ``""`` speaks of the plan as a whole.
+    """
+
+    replicas: Mapping[str, int]
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    executors: int | None = None
+    placement: Mapping[str, tuple[str, ...]] | None = None
+
+    def __post_init__(self) -> None:
+        for name, n in self.replicas.items():
+            if n < 1:
+                raise InvalidRecord(f"Plan.replicas[{name!r}] is {n}: an operator keeps at least one replica")
+        if self.executors is not None and self.executors < 0:
+            raise InvalidRecord(f"Plan.executors is {self.executors}: it must be >= 0")
+
+    @property
+    def total(self) -> int:
+        return sum(self.replicas.values())
+
+    def but(self, changes: Mapping[str, int], reason: str) -> Plan:
+        """The plan with some replicas changed and ``reason`` added to each of them; itself when nothing changes."""
+        changed = {n: r for n, r in changes.items() if self.replicas.get(n) != r}
+        if not changed:
+            return self
+        reasons = dict(self.reasons)
+        for n in changed:
+            reasons[n] = f"{reasons[n]}; {reason}" if reasons.get(n) else reason
+        return Plan({**self.replicas, **changed}, reasons, self.executors, self.placement)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a schedule costs (BGElasor, section 5.1): a replica for one window, starting one, stopping one, one re-routing."""
+
+    replica_window: float = 8000.0
+    up: float = 5000.0
+    down: float = 5000.0
+    route: float = 100.0
+
+    def __post_init__(self) -> None:
+        for name in ("replica_window", "up", "down", "route"):
+            _check_count("Prices", name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One step of the loop, whole: a dashboard, a report and a replay need nothing else.
+
+    ``proposed`` came from the planner, ``plan`` is what the guards left of it. Outcomes: observed (between two plans), waiting (too
+    little known yet), unchanged, advised, applied, failed; ``error`` says what was missing or failed, and where.
+    """
+
+    at: float
+    outcome: Outcome
+    mode: Mode
+    snapshot: Snapshot | None = None
+    forecasts: Mapping[str, Forecast] = field(default_factory=dict)
+    proposed: Plan | None = None
+    plan: Plan | None = None
+    error: str | None = None

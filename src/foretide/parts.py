@@ -1,0 +1,72 @@
+"""The protocols of the loop's parts. An implementation is one file, one test file and one registry line.
+
+Live and simulated runs differ only in the Probe and the Actuator; everything between is the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from foretide.history import History
+from foretide.model import Array, Forecast, Plan, Snapshot
+from foretide.topology import Topology
+
+
+class Probe(Protocol):
+    """Measures the world. A read must not change it."""
+
+    def read(self, now: float) -> Snapshot:
+        """The window that ends now. Raises NotReady while there is nothing to tell."""
+        ...
+
+
+class Forecaster(Protocol):
+    """One load series in, its future out. One instance serves one series. Series may hold NaN where a read failed."""
+
+    def fit(self, series: Array) -> None:
+        """Learn from rates, oldest first. Models that need no training do nothing."""
+        ...
+
+    def forecast(self, recent: Array, horizon: int) -> Forecast:
+        """The next ``horizon`` rates after ``recent``. Raises NotReady on too short a history."""
+        ...
+
+
+class Planner(Protocol):
+    """Decides replicas. Deterministic: the same history and forecasts give the same plan."""
+
+    def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan: ...
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A planner or forecaster whose learned state can be saved and restored (plain JSON values)."""
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Actuator(Protocol):
+    """Carries plans out.
+
+    1. Targets are absolute: applying the same plan twice changes nothing the second time.
+    2. It may be asynchronous: the truth comes back through the Probe.
+    3. It raises ActuationError when it cannot, and then leaves replicas as they were.
+    """
+
+    def apply(self, plan: Plan) -> None: ...
+
+
+class Grouping(Protocol):
+    """Assigns the events of one batch to replicas.
+
+    ``keys`` are 64-bit hashes of what the events' costs or state depend on; the answer is one replica id in ``[0, replicas)`` per
+    event.
+    """
+
+    def assign(self, keys: npt.NDArray[np.uint64], replicas: int) -> npt.NDArray[np.int32]: ...

@@ -1,0 +1,1 @@
+"""Placement: which host carries which operator. Pure mathematics."""

@@ -1,0 +1,37 @@
+"""SREA: plan the next window from the load of the last (BGElasor's reactive baseline, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from foretide.history import History
+from foretide.model import Forecast, Plan
+from foretide.plan.need import known_service_time_s, need
+from foretide.topology import Topology
+
+
+class Reactive:
+    """``n_{t+1} = max(1, ceil(rate_t * et))`` per operator; forecasts are ignored.
+
+    An operator that has not worked yet keeps its replicas. ``drain_s`` spreads the backlog over that many seconds, added to the
+    rate; the published rule has no such term (``None``).
+    """
+
+    def __init__(self, drain_s: float | None = None) -> None:
+        self.drain_s = drain_s
+
+    def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
+        replicas, reasons = {}, {}
+        latest = history.latest
+        for name in topology.names:
+            sample = latest.samples[name]
+            if sample.arrived + sample.backlog == 0 and history.service_time_s(name) is None:
+                replicas[name], reasons[name] = max(1, sample.replicas), "no events seen yet: replicas stay"
+                continue
+            et = known_service_time_s(history, name)
+            rate = sample.arrived / latest.window_s
+            if self.drain_s is not None:
+                rate += sample.backlog / self.drain_s
+            replicas[name] = need(rate, et)
+            reasons[name] = f"{rate:.1f} events/s at {et * 1e3:.2f} ms each keep {rate * et:.2f} replicas busy"
+        return Plan(replicas, reasons)

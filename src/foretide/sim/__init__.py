@@ -1,0 +1,1 @@
+"""The simulator: a twin of the pipeline with the same Probe and Actuator, and no Spark."""

@@ -1,0 +1,1 @@
+"""Pipelines on Spark. The only package that imports pyspark."""

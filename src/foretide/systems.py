@@ -1,0 +1,77 @@
+"""Systems by name: which parts, which constants. A system is a declaration; all behaviour is in its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from foretide.autoscaler import Autoscaler, Cadence
+from foretide.errors import unknown
+from foretide.forecast import FORECASTERS
+from foretide.guards import GUARDS
+from foretide.model import Decision, Mode
+from foretide.parts import Actuator, Forecaster, Planner, Probe
+from foretide.plan import PLANNERS
+from foretide.topology import Topology
+
+Constants = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A forecaster, a planner, a grouping and guards, each by name with its constants, and when to plan."""
+
+    name: str
+    summary: str
+    source: str
+    planner: str
+    planner_constants: Constants = field(default_factory=dict)
+    forecaster: str = "basic"
+    forecaster_constants: Constants = field(default_factory=dict)
+    grouping: str = "shuffle"
+    guards: Mapping[str, Constants] = field(default_factory=dict)
+    cadence: Cadence = field(default_factory=Cadence)
+
+    def new_planner(self) -> Planner:
+        return PLANNERS.build(self.planner, **self.planner_constants)
+
+    def new_forecaster(self) -> Forecaster:
+        return FORECASTERS.build(self.forecaster, **self.forecaster_constants)
+
+    def autoscaler(
+        self,
+        topology: Topology,
+        probe: Probe,
+        actuator: Actuator,
+        mode: Mode = "act",
+        record: Callable[[Decision], None] | None = None,
+    ) -> Autoscaler:
+        """The loop of this system between the two ends of a world. An operator's own bounds always hold."""
+        guards = [GUARDS.build(name, **constants) for name, constants in self.guards.items() if name != "bounds"]
+        return Autoscaler(
+            topology,
+            probe,
+            self.new_planner(),
+            actuator,
+            self.new_forecaster,
+            (*guards, GUARDS.build("bounds")),
+            self.cadence,
+            mode,
+            record or (lambda decision: None),
+        )
+
+
+_BUILT_IN = (
+    System("static", "the same replicas for every operator, always", "baseline", "static"),
+    System("srea", "reactive: the next window gets what the last one needed", "BGElasor, section 5", "reactive"),
+)
+
+SYSTEMS: dict[str, System] = {s.name: s for s in _BUILT_IN}
+
+
+def system(name: str, **changes: Any) -> System:
+    """A built-in system, with some of its fields replaced."""
+    if name not in SYSTEMS:
+        raise unknown("system", name, SYSTEMS)
+    return replace(SYSTEMS[name], **changes)

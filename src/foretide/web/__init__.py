@@ -1,0 +1,1 @@
+"""The live dashboard: reads a journal, serves a page."""

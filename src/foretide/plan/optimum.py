@@ -1,0 +1,111 @@
+"""The cost of a schedule and the cheapest schedule: the limit that every planner is measured against.
+
+Pure mathematics on integer arrays; knows nothing of topologies, forecasts or time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from foretide.errors import InvalidRecord
+from foretide.model import Array, Prices
+
+Schedule = npt.NDArray[np.int64]
+
+
+def needs(rates: Sequence[float] | Array, service_time_s: float) -> Schedule:
+    """``max(1, ceil(rate * service_time_s))`` for every window at once: ``plan.need.need`` on an array.
+
+    >>> needs([0.0, 100.0, 100.1], 0.02)
+    array([1, 2, 3])
+    """
+    exact = np.asarray(rates, dtype=float) * service_time_s
+    return np.maximum(1, np.ceil(exact * (1 - 1e-9))).astype(np.int64)
+
+
+def schedule_cost(schedule: Sequence[int] | npt.ArrayLike, prices: Prices, start: int) -> float:
+    """The price W of running ``schedule[t]`` replicas in window t, beginning from ``start`` (BGElasor, section 4.2).
+
+    ``W = p*sum(n_t) + sum_t [p_up*max(0, n_t - n_{t-1}) + p_down*max(0, n_{t-1} - n_t) + p_route*(n_t != n_{t-1})]``.
+
+    >>> schedule_cost([1, 2, 2], Prices(), start=1)  # five replica-windows, one start, one re-routing
+    45100.0
+    """
+    n = np.asarray(schedule, dtype=float)
+    if n.size == 0:
+        return 0.0
+    step = np.diff(n, prepend=float(start))
+    changes = prices.up * np.maximum(step, 0).sum() + prices.down * np.maximum(-step, 0).sum()
+    return float(prices.replica_window * n.sum() + changes + prices.route * np.count_nonzero(step))
+
+
+def optimal_schedule(need: Sequence[int] | npt.ArrayLike, prices: Prices, start: int, max_replicas: int | None = None) -> Schedule:
+    """The schedule of least ``schedule_cost`` with ``n_t >= need_t``, by dynamic programming (not in the paper).
+
+    ``f_t(n) = p*n + min over m of f_{t-1}(m) + change(m, n)``. The cheapest way up to n is a running minimum of ``f(m) - p_up*m``
+    from the left, the cheapest way down one of ``f(m) + p_down*m`` from the right: O(T*m) for m levels. Only levels
+    that some window needs, and the start, can be best: between two of them W is linear in a level, so one end is as good. With
+    ``max_replicas`` a need above it is cut to it. Among equals the lowest level wins.
+
+    >>> optimal_schedule([1, 3, 1, 3], Prices(), start=1)  # keeping two idle replicas costs 16000, dropping them 20200
+    array([1, 3, 3, 3])
+    """
+    wanted = np.asarray(need, dtype=np.int64)
+    if wanted.size == 0:
+        return wanted
+    if wanted.min() < 0 or start < 0:
+        raise InvalidRecord(f"replicas cannot be negative: start is {start}, the least need is {wanted.min()}")
+    cap = max_replicas if max_replicas is not None else max(int(wanted.max()), start)
+    wanted = np.minimum(wanted, cap)
+    levels = np.unique(np.append(wanted, min(start, cap)))
+    floor = np.searchsorted(levels, wanted)
+    reached = _forward(levels.astype(float), floor, prices, float(start))
+    return levels[_backward(levels.astype(float), reached, prices)]
+
+
+def _forward(levels: Array, floor: npt.NDArray[np.intp], prices: Prices, start: float) -> Array:
+    """``f_t`` for every window (rows) and level (columns); infinite below the need."""
+    up, down, keep = prices.up * levels, prices.down * levels, prices.replica_window * levels
+    table = np.empty((len(floor), len(levels)))
+    best = np.array([_change(start, n, prices) for n in levels])
+    rise, fall = np.empty_like(best), np.empty_like(best)
+    for t, row in enumerate(table):
+        if t:
+            np.subtract(best, up, out=rise)
+            np.minimum.accumulate(rise, out=rise)
+            rise += up
+            np.add(best, down, out=fall)
+            np.minimum.accumulate(fall[::-1], out=fall[::-1])
+            fall -= down
+            np.minimum(rise, fall, out=rise)
+            rise += prices.route
+            np.minimum(best, rise, out=row)
+        else:
+            row[:] = best
+        row += keep
+        row[: floor[t]] = np.inf
+        best = row
+    return table
+
+
+def _backward(levels: Array, table: Array, prices: Prices) -> npt.NDArray[np.intp]:
+    """The levels that lead to the cheapest end, found from the last window to the first."""
+    path = np.empty(len(table), dtype=np.intp)
+    path[-1] = np.argmin(table[-1])
+    for t in range(len(table) - 2, -1, -1):
+        after = path[t + 1]
+        step = levels[after] - levels
+        change = np.where(step > 0, prices.up * step, -prices.down * step) + prices.route
+        change[after] = 0.0
+        path[t] = np.argmin(table[t] + change)
+    return path
+
+
+def _change(before: float, after: float, prices: Prices) -> float:
+    step = after - before
+    if step == 0:
+        return 0.0
+    return (prices.up * step if step > 0 else -prices.down * step) + prices.route

@@ -1,0 +1,69 @@
+"""Flow: what a rate or a backlog at one operator becomes at the others, along the measured selectivities.
+
+Owns the way through the graph that every planner shares: splits, joins and loops. Knows nothing of replicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretide.errors import NotReady
+from foretide.history import History
+from foretide.model import Array
+from foretide.plan.queueing import traffic
+from foretide.topology import Topology
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A topology with the selectivity of every edge: ``selectivity[p, i]`` events reach i per event that p processes.
+
+    The worked example of PA-SPS (figure 6): O1 splits 0.7/0.3, O2 passes 0.4 on, O3 everything.
+
+    >>> from foretide.topology import Operator
+    >>> t = Topology((Operator("o1"), Operator("o2", ("o1",)), Operator("o3", ("o1",)), Operator("o4", ("o2", "o3"))))
+    >>> flow = Flow(t, {("o1", "o2"): 0.7, ("o1", "o3"): 0.3, ("o2", "o4"): 0.4, ("o3", "o4"): 1.0})
+    >>> {n: round(v, 2) for n, v in flow.through({"o1": 100.0}).items()}
+    {'o1': 100.0, 'o2': 70.0, 'o3': 30.0, 'o4': 58.0}
+    """
+
+    topology: Topology
+    selectivity: Mapping[tuple[str, str], float]
+
+    @classmethod
+    def measured(cls, topology: Topology, history: History) -> Flow:
+        """From the recent past. An operator that events reach but that has not processed any yet raises NotReady; one that nothing
+        reaches passes nothing on."""
+        found = {(p, c): history.selectivity(p, c) for p, c in topology.edges}
+        flow = cls(topology, {edge: s or 0.0 for edge, s in found.items()})
+        reached = flow.theta()
+        for (producer, consumer), s in found.items():
+            if s is None and reached[producer] > 0:
+                raise NotReady(f"'{producer}' has not processed an event yet: what it sends to '{consumer}' is unknown")
+        return flow
+
+    @property
+    def routing(self) -> Array:
+        """The selectivities as a matrix in the order of the topology's operators."""
+        place = {n: i for i, n in enumerate(self.topology.names)}
+        matrix = np.zeros((len(place), len(place)))
+        for (p, c), s in self.selectivity.items():
+            matrix[place[p], place[c]] = s
+        return matrix
+
+    def through(self, amounts: Mapping[str, float]) -> dict[str, float]:
+        """What each operator gets in all when ``amounts`` enter: ``x_i = amount_i + sum_p s_{p->i} * x_p``.
+
+        Rates at sources become rates everywhere (PA-SPS, equation 6; DRS, section III); backlogs become the work that still waits
+        for i, its own and what upstream will send it (PA-SPS, equation 7, which prints theta_p where the share that reaches i is
+        meant). A shared ancestor counts once per path, with that path's share. Raises Infeasible when a loop never dies out.
+        """
+        entering = [amounts.get(n, 0.0) for n in self.topology.names]
+        return dict(zip(self.topology.names, traffic(entering, self.routing).tolist(), strict=True))
+
+    def theta(self) -> dict[str, float]:
+        """Share of the sources' events that reach each operator (PA-SPS, equation 5): 1 at a source that is not in a loop."""
+        return self.through(dict.fromkeys(self.topology.sources, 1.0))

@@ -120,9 +120,9 @@ class Autoscaler:
         assert plan is not None
         assert snapshot is not None
         running = {n: s.replicas for n, s in snapshot.samples.items()}
-        last = self._applied
-        resources = (plan.executors, plan.placement)
-        if {**running, **plan.replicas} == running and resources == ((last.executors, last.placement) if last else (None, None)):
+        last = self._applied or Plan({})
+        resources = (plan.executors, plan.placement, plan.release)
+        if {**running, **plan.replicas} == running and resources == (last.executors, last.placement, last.release):
             return "unchanged"
         if self.mode == "advise":
             return "advised"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -89,12 +89,18 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One machine (on Spark: an executor): ``loads`` is the CPU each operator uses on it, in the unit of ``capacity`` (cores)."""
+    """One machine (on Spark: an executor): ``loads`` is the CPU each operator uses on it, in the unit of ``capacity`` (cores).
+
+    Side resources are known by name ("memory_bytes", "network_bytes_s"): ``limits`` is what the host has of each,
+    ``uses`` what each operator takes of it.
+    """
 
     name: str
     utilization: float
     capacity: float = 1.0
     loads: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping[str, float] = field(default_factory=dict)
+    uses: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_count("Host", "utilization", self.utilization)
@@ -159,14 +165,16 @@ class Forecast:
 class Plan:
     """Absolute targets: replicas per operator, and executors or a placement where the planner decides those.
 
-    ``placement`` maps an operator to the hosts its replicas sit on. ``reasons`` holds one sentence with numbers per operator; key
-    ``""`` speaks of the plan as a whole.
+    ``placement`` maps an operator to the hosts its replicas sit on; a host it names that does not run yet is to be started.
+    ``release`` names hosts to drain and give back; ``executors`` counts the hosts that stay or start. ``reasons`` holds one
+    sentence with numbers per operator; key ``""`` speaks of the plan as a whole.
     """
 
     replicas: Mapping[str, int]
     reasons: Mapping[str, str] = field(default_factory=dict)
     executors: int | None = None
     placement: Mapping[str, tuple[str, ...]] | None = None
+    release: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, n in self.replicas.items():
@@ -187,7 +195,7 @@ class Plan:
         reasons = dict(self.reasons)
         for n in changed:
             reasons[n] = f"{reasons[n]}; {reason}" if reasons.get(n) else reason
-        return Plan({**self.replicas, **changed}, reasons, self.executors, self.placement)
+        return replace(self, replicas={**self.replicas, **changed}, reasons=reasons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from foretide.autoscaler import Autoscaler, Cadence
 from foretide.errors import unknown
 from foretide.forecast import FORECASTERS
-from foretide.guards import GUARDS
+from foretide.guards import GUARDS, Guard
 from foretide.model import Decision, Mode
 from foretide.parts import Actuator, Forecaster, Planner, Probe
 from foretide.plan import PLANNERS
@@ -39,6 +39,11 @@ class System:
     def new_forecaster(self) -> Forecaster:
         return FORECASTERS.build(self.forecaster, **self.forecaster_constants)
 
+    def new_guards(self) -> tuple[Guard, ...]:
+        """The declared guards in their order; an operator's own bounds always hold, last."""
+        declared = [GUARDS.build(name, **constants) for name, constants in self.guards.items() if name != "bounds"]
+        return (*declared, GUARDS.build("bounds"))
+
     def autoscaler(
         self,
         topology: Topology,
@@ -47,15 +52,14 @@ class System:
         mode: Mode = "act",
         record: Callable[[Decision], None] | None = None,
     ) -> Autoscaler:
-        """The loop of this system between the two ends of a world. An operator's own bounds always hold."""
-        guards = [GUARDS.build(name, **constants) for name, constants in self.guards.items() if name != "bounds"]
+        """The loop of this system between the two ends of a world."""
         return Autoscaler(
             topology,
             probe,
             self.new_planner(),
             actuator,
             self.new_forecaster,
-            (*guards, GUARDS.build("bounds")),
+            self.new_guards(),
             self.cadence,
             mode,
             record or (lambda decision: None),

@@ -1,0 +1,118 @@
+"""Settings from a TOML file: typed, every one with a default that works, every mistake a sentence that names key and file.
+
+A file may name a built-in system and change any part or constant of it::
+
+    [system]
+    name = "drs"                      # start from this one
+    forecaster = "bigru"              # and combine parts freely
+    [system.planner_constants]
+    target_s = 0.5
+    [system.guards.cool-down]
+    seconds = 120
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import msgspec
+
+from foretide.errors import ForetideError, InvalidConfig
+from foretide.model import Mode, Prices
+from foretide.systems import System, system
+
+
+class SystemSettings(msgspec.Struct, frozen=True):
+    """Which system, and what to change in it. What is left out stays as the system declares it."""
+
+    name: str = "srea"
+    forecaster: str | None = None
+    planner: str | None = None
+    grouping: str | None = None
+    forecaster_constants: dict[str, Any] = {}
+    planner_constants: dict[str, Any] = {}
+    guards: dict[str, dict[str, Any]] = {}
+    horizon: int | None = None
+    plan_every: int | None = None
+    lookback: int | None = None
+    fit_every: int | None = None
+
+    def build(self) -> System:
+        """The system with these changes. Constants of a part that was exchanged for another are dropped, not carried over."""
+        base = system(self.name)
+        changes: dict[str, Any] = {"guards": {**base.guards, **self.guards}}
+        if self.grouping is not None:
+            changes["grouping"] = self.grouping
+        for kind in ("forecaster", "planner"):
+            chosen = getattr(self, kind) or getattr(base, kind)
+            own = getattr(base, f"{kind}_constants") if chosen == getattr(base, kind) else {}
+            changes[kind] = chosen
+            changes[f"{kind}_constants"] = {**own, **getattr(self, f"{kind}_constants")}
+        given = {n: getattr(self, n) for n in ("horizon", "plan_every", "lookback", "fit_every") if getattr(self, n) is not None}
+        changes["cadence"] = replace(base.cadence, **given)
+        return replace(base, **changes)
+
+
+class DashboardSettings(msgspec.Struct, frozen=True):
+    """Where the dashboard listens. Any host but a loopback address needs a token."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    token: str | None = None
+
+
+class Settings(msgspec.Struct, frozen=True):
+    """Everything a run can be told."""
+
+    mode: Mode = "advise"
+    window_s: float = 10.0
+    target_latency_s: float = 10.0
+    runs_dir: str = "runs"
+    system: SystemSettings = SystemSettings()
+    prices: Prices = Prices()
+    dashboard: DashboardSettings = DashboardSettings()
+
+
+def load_settings(path: Path | str) -> Settings:
+    """Settings from a TOML file."""
+    try:
+        with open(path, "rb") as f:
+            table = tomllib.load(f)
+    except OSError as error:
+        raise InvalidConfig(f"cannot read the settings file {path}: {error.strerror}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidConfig(f"{path} is not valid TOML: {error}") from error
+    return parse_settings(table, str(path))
+
+
+def parse_settings(table: Mapping[str, Any], where: str = "settings") -> Settings:
+    """Settings from plain values; ``where`` is named in every error."""
+    for key, valid in _unknown_keys(table, Settings):
+        near = difflib.get_close_matches(key.rsplit(".", 1)[-1], valid, n=1, cutoff=0.0)
+        raise InvalidConfig(f"{where}: unknown key '{key}'; the nearest valid key is '{near[0]}' (valid: {', '.join(valid)})")
+    try:
+        settings = msgspec.convert(table, Settings)
+        if not settings.window_s > 0:
+            raise InvalidConfig("window_s must be more than 0 seconds")
+        chosen = settings.system.build()
+        chosen.new_forecaster(), chosen.new_planner(), chosen.new_guards()  # unknown parts and constants are told now, not later
+    except msgspec.ValidationError as error:
+        problem, _, at = str(error).partition(" - at `$.")
+        raise InvalidConfig(f"{where}: key '{at.rstrip('`') or '(top)'}': {problem}") from error
+    except ForetideError as error:
+        raise InvalidConfig(f"{where}: {error}") from error
+    return settings
+
+
+def _unknown_keys(table: Mapping[str, Any], record: type, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+    fields = get_type_hints(record)
+    for key, value in table.items():
+        if key not in fields:
+            yield prefix + key, sorted(fields)
+        elif isinstance(value, Mapping) and fields[key] in (SystemSettings, DashboardSettings, Prices):
+            yield from _unknown_keys(value, fields[key], f"{prefix}{key}.")

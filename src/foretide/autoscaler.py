@@ -49,7 +49,7 @@ class Cadence:
 
 @dataclass
 class Autoscaler:
-    """One control loop over one topology."""
+    """One control loop over one topology. ``mode`` may be a switch: asked once per step, what it said holds for that step."""
 
     topology: Topology
     probe: Probe
@@ -58,7 +58,7 @@ class Autoscaler:
     forecaster: Callable[[], Forecaster]
     guards: Sequence[Guard] = ()
     cadence: Cadence = field(default_factory=Cadence)
-    mode: Mode = "advise"
+    mode: Mode | Callable[[], Mode] = "advise"
     record: Callable[[Decision], None] = lambda decision: None
     history_limit: int = 100_000
 
@@ -71,10 +71,12 @@ class Autoscaler:
 
     def step(self, now: float) -> Decision:
         """One window: every stage's result goes into one Decision, and so does the failure that stopped it."""
-        decision = Decision(at=now, outcome="observed", mode=self.mode)
-        stage = "read"
+        decision = Decision(at=now, outcome="observed", mode="advise")
+        stage = "mode"
         self._windows += 1
         try:
+            decision = replace(decision, mode=self.mode() if callable(self.mode) else self.mode)
+            stage = "read"
             snapshot = self.probe.read(now).check(self.topology)
             self.history.append(snapshot)
             decision = replace(decision, snapshot=snapshot)
@@ -124,7 +126,7 @@ class Autoscaler:
         resources = (plan.executors, plan.placement, plan.release)
         if {**running, **plan.replicas} == running and resources == (last.executors, last.placement, last.release):
             return "unchanged"
-        if self.mode == "advise":
+        if decision.mode == "advise":
             return "advised"
         self.actuator.apply(plan)
         self._applied = plan

@@ -8,6 +8,7 @@ ForetideError
 │   └── MissingExtra      a part needs an optional dependency that is not installed
 ├── Infeasible            no plan can reach the target; the message says what would be feasible
 ├── JournalError          a journal cannot be read or written
+├── NobodyListens         a mode was asked for, but no loop reads the switch
 └── ActuationError        the world refused or failed to carry out a plan
 """
 
@@ -47,6 +48,10 @@ class Infeasible(ForetideError):
 
 class JournalError(ForetideError):
     """A journal cannot be read or written."""
+
+
+class NobodyListens(ForetideError):
+    """No loop reads this mode switch: the run is over, or it was started with a fixed mode."""
 
 
 class ActuationError(ForetideError):

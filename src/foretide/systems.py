@@ -49,7 +49,7 @@ class System:
         topology: Topology,
         probe: Probe,
         actuator: Actuator,
-        mode: Mode = "act",
+        mode: Mode | Callable[[], Mode] = "act",
         record: Callable[[Decision], None] | None = None,
     ) -> Autoscaler:
         """The loop of this system between the two ends of a world."""

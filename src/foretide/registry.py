@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
@@ -53,21 +53,27 @@ class Registry(Generic[T]):
             raise unknown(self.kind, name, self._parts)
         return self._parts[name]
 
+    def constants(self, name: str) -> tuple[str, ...]:
+        """The constants that a part takes."""
+        return tuple(p for p in inspect.signature(self._factory(name)).parameters if p != "self")
+
     def build(self, name: str, **constants: Any) -> T:
         """A new instance; an unknown constant is an error that lists the valid ones."""
+        valid = self.constants(name)
+        for constant in constants:
+            if constant not in valid:
+                known = ", ".join(valid) or "none"
+                raise InvalidConfig(f"{self.kind} '{name}' has no constant '{constant}'; it takes: {known}")
+        return cast(T, self._factory(name)(**{**self[name].constants, **constants}))
+
+    def _factory(self, name: str) -> Callable[..., Any]:
         part = self[name]
         module, _, attribute = part.target.partition(":")
         try:
-            factory = getattr(importlib.import_module(module), attribute)
+            return cast("Callable[..., Any]", getattr(importlib.import_module(module), attribute))
         except ModuleNotFoundError as error:
             if part.extra is None or (error.name or "").startswith("foretide"):
                 raise
             raise MissingExtra(
                 f"{self.kind} '{name}' needs {error.name}, which is not installed: pip install 'foretide[{part.extra}]'"
             ) from error
-        valid = [p for p in inspect.signature(factory).parameters if p != "self"]
-        for constant in constants:
-            if constant not in valid:
-                known = ", ".join(valid) or "none"
-                raise InvalidConfig(f"{self.kind} '{name}' has no constant '{constant}'; it takes: {known}")
-        return cast(T, factory(**{**part.constants, **constants}))

@@ -125,7 +125,7 @@ def ticks(mean: float = 100.0, bursts: int = 25, rows: int = 7000, seed: int = 1
     rng = np.random.default_rng(seed)
     day = np.linspace(0.0, 1.0, rows)
     shape = 1.0 + 3.0 * np.exp(-day / 0.08) + 2.0 * np.exp(-(1 - day) / 0.08)
-    shape *= np.exp(_noise(rng, rows, 0.25, lag_1=0.97))
+    shape *= np.exp(_noise(rng, rows, 0.15, lag_1=0.97))
     for at in rng.integers(0, rows, bursts):
         after = np.arange(rows - at)
         shape[at:] += rng.uniform(0.5, 2.5) * np.exp(-after / rng.uniform(10.0, 60.0))

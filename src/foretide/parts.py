@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
 from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Snapshot
 from foretide.topology import Topology
@@ -60,13 +57,3 @@ class Actuator(Protocol):
     """
 
     def apply(self, plan: Plan) -> None: ...
-
-
-class Grouping(Protocol):
-    """Assigns the events of one batch to replicas.
-
-    ``keys`` are 64-bit hashes of what the events' costs or state depend on; the answer is one replica id in ``[0, replicas)`` per
-    event.
-    """
-
-    def assign(self, keys: npt.NDArray[np.uint64], replicas: int) -> npt.NDArray[np.int32]: ...

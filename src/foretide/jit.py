@@ -1,0 +1,42 @@
+"""Two decorators for compiled functions, with a cache that never serves stale machine code.
+
+Numba checks only the file of the function itself when it loads cached code; a change in a compiled function of another file would go
+unnoticed. So indexes older than any source file of the packages with compiled code are dropped when this module is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+COMPILED_PACKAGES = ("balance", "sim")
+
+
+def _drop_stale(root: Path) -> None:
+    folders = [root / name for name in COMPILED_PACKAGES]
+    newest = max((source.stat().st_mtime for folder in folders for source in folder.glob("*.py")), default=0.0)
+    for index in (index for folder in folders for index in (folder / "__pycache__").glob("*.nbi")):
+        try:
+            if index.stat().st_mtime < newest:
+                index.unlink()
+        except OSError:  # another process dropped it first, or the folder is read-only: then it was installed whole
+            continue
+
+
+_drop_stale(Path(__file__).parent)
+
+
+def entry(function: F) -> F:
+    """Compiled on first use and kept on disk: for functions that Python calls."""
+    compile_: Any = numba.njit(cache=True)
+    return cast(F, compile_(function))
+
+
+def inner(function: F) -> F:
+    """Compiled into its callers: for functions that only compiled code calls."""
+    compile_: Any = numba.njit
+    return cast(F, compile_(function))

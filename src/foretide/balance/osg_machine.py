@@ -1,0 +1,198 @@
+"""Online Shuffle Grouping as published (DABS-Storm, section 5.2): the two state machines, event by event.
+
+A replica is in START until it executed N events, then takes a snapshot of W/F; every N events it compares (eq. 14): stable within ``mu``,
+it sends both sketches to the scheduler, resets them and starts over; else the snapshot is renewed. The scheduler is in ROUND_ROBIN until
+every replica sent a pair; then SEND_ALL (the next k events, round-robin, carry a sync request), WAIT_ALL (collect each replica's true minus
+estimated total), RUN (each event to the replica of least estimated total). New sketches lead back to SEND_ALL.
+
+State is flat arrays over *slots* (places for replicas), so that a compiled engine can hold many operators' machines in one tuple. Queues
+are first-in first-out, so a sync request needs no mark on its event: it is answered when the replica has done as many events as were
+assigned to it when the request was sent. Messages take no time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretide.balance.count_min import cell, coefficients_of, mean_cost, shape
+from foretide.jit import inner
+
+ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = range(4)
+START, STABILIZING = range(2)
+# slot_i
+STATE, IN_WINDOW, ASSIGNED, DONE, SYNC_AT, HAVE, SLOT_I = range(7)
+# slot_f: true and estimated cumulated seconds, the estimate when the sync request left, the answer, mean cost of what was received
+TOTAL_S, ESTIMATED_S, SYNC_S, DELTA_S, MEAN_S, SLOT_F = range(6)
+# op_i
+PHASE, SENT, REPLIES, TURN, OP_I = range(5)
+
+
+class Machine(NamedTuple):
+    """The machines of all operators of a world."""
+
+    counts: Any  # F and W of each replica, (slots, rows, columns)
+    times: Any
+    snapshot: Any
+    known_counts: Any  # the pair each replica sent last, at the scheduler
+    known_times: Any
+    slot_i: Any
+    slot_f: Any
+    op_i: Any
+    coefficients: Any
+    constants: Any  # N, mu
+
+
+def new_machine(operators: int, slots: int, window: int = 1000, mu: float = 0.05, seed: int = 0, error: float = 0.05) -> Machine:
+    """Every operator in ROUND_ROBIN, every replica in START. ``error`` is the sketches' epsilon and delta."""
+    rows, columns = shape(error, error)
+    sketches = np.zeros((5, slots, rows, columns))
+    slot_i = np.zeros((slots, SLOT_I), dtype=np.int64)
+    slot_i[:, SYNC_AT] = -1
+    return Machine(
+        sketches[0],
+        sketches[1],
+        sketches[2],
+        sketches[3],
+        sketches[4],
+        slot_i,
+        np.zeros((slots, SLOT_F)),
+        np.zeros((operators, OP_I), dtype=np.int64),
+        coefficients_of(rows, seed),
+        np.array([window, mu], dtype=float),
+    )
+
+
+@inner
+def _synchronize(m: Any, op: int, base: int, replicas: int) -> None:
+    """All answers are here: correct the estimates and run."""
+    for slot in range(base, base + replicas):
+        m.slot_f[slot, ESTIMATED_S] += m.slot_f[slot, DELTA_S]
+    m.op_i[op, PHASE] = RUN
+
+
+@inner
+def _request(m: Any, op: int, base: int, replicas: int) -> None:
+    """Begin a new round of sync requests; unanswered ones of the round before are void."""
+    m.op_i[op, PHASE] = SEND_ALL
+    m.op_i[op, SENT] = 0
+    m.op_i[op, REPLIES] = 0
+    for slot in range(base, base + replicas):
+        m.slot_i[slot, SYNC_AT] = -1
+
+
+@inner
+def choose(m: Any, op: int, base: int, replicas: int, key: Any) -> Any:
+    """The replica, in ``[0, replicas)``, that gets an event; its estimate is added to what the replica has to do."""
+    phase = m.op_i[op, PHASE]
+    if phase == ROUND_ROBIN:
+        chosen = m.op_i[op, TURN] % replicas
+        m.op_i[op, TURN] = chosen + 1
+        m.slot_i[base + chosen, ASSIGNED] += 1
+        return chosen
+    if phase == SEND_ALL:
+        chosen = m.op_i[op, SENT]
+    else:
+        chosen = 0
+        for j in range(1, replicas):
+            if m.slot_f[base + j, ESTIMATED_S] < m.slot_f[base + chosen, ESTIMATED_S]:
+                chosen = j
+    slot = base + chosen
+    m.slot_f[slot, ESTIMATED_S] += mean_cost(m.known_counts[slot], m.known_times[slot], m.coefficients, key, m.slot_f[slot, MEAN_S])
+    m.slot_i[slot, ASSIGNED] += 1
+    if phase == SEND_ALL:
+        m.slot_i[slot, SYNC_AT] = m.slot_i[slot, ASSIGNED]
+        m.slot_f[slot, SYNC_S] = m.slot_f[slot, ESTIMATED_S]
+        m.op_i[op, SENT] = chosen + 1
+        if chosen + 1 == replicas:
+            m.op_i[op, PHASE] = WAIT_ALL
+    return chosen
+
+
+@inner
+def _change(m: Any, slot: int) -> Any:
+    """Relative change between the snapshot and now (eq. 14)."""
+    rows, columns = m.snapshot.shape[1], m.snapshot.shape[2]
+    off = whole = 0.0
+    for i in range(rows):
+        for j in range(columns):
+            now = m.times[slot, i, j] / m.counts[slot, i, j] if m.counts[slot, i, j] > 0 else 0.0
+            off += abs(m.snapshot[slot, i, j] - now)
+            whole += m.snapshot[slot, i, j]
+    return off / whole if whole > 0 else np.inf
+
+
+@inner
+def _photograph(m: Any, slot: int) -> None:
+    rows, columns = m.snapshot.shape[1], m.snapshot.shape[2]
+    for i in range(rows):
+        for j in range(columns):
+            m.snapshot[slot, i, j] = m.times[slot, i, j] / m.counts[slot, i, j] if m.counts[slot, i, j] > 0 else 0.0
+
+
+@inner
+def _send(m: Any, op: int, base: int, replicas: int, slot: int) -> None:
+    """A stable pair goes to the scheduler, which asks for a new round as soon as it has a pair of everybody."""
+    m.known_counts[slot] = m.counts[slot]
+    m.known_times[slot] = m.times[slot]
+    m.slot_f[slot, MEAN_S] = m.times[slot, 0].sum() / m.counts[slot, 0].sum()
+    m.counts[slot] = 0.0
+    m.times[slot] = 0.0
+    m.slot_i[slot, STATE] = START
+    m.slot_i[slot, HAVE] = 1
+    for other in range(base, base + replicas):
+        if m.slot_i[other, HAVE] == 0:
+            return
+    _request(m, op, base, replicas)
+
+
+@inner
+def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, seconds: float) -> None:
+    """A replica has executed an event in ``seconds``. An event that was dropped unexecuted also counts as done, with no cost."""
+    m.slot_i[slot, DONE] += 1
+    m.slot_f[slot, TOTAL_S] += seconds
+    if seconds > 0:
+        rows, columns = m.counts.shape[1], m.counts.shape[2]
+        for row in range(rows):
+            at = cell(m.coefficients, row, key, columns)
+            m.counts[slot, row, at] += 1.0
+            m.times[slot, row, at] += seconds
+        m.slot_i[slot, IN_WINDOW] += 1
+    if m.slot_i[slot, SYNC_AT] == m.slot_i[slot, DONE]:
+        m.slot_f[slot, DELTA_S] = m.slot_f[slot, TOTAL_S] - m.slot_f[slot, SYNC_S]
+        m.slot_i[slot, SYNC_AT] = -1
+        m.op_i[op, REPLIES] += 1
+        if m.op_i[op, REPLIES] == replicas:
+            _synchronize(m, op, base, replicas)
+    if m.slot_i[slot, IN_WINDOW] >= m.constants[0]:
+        m.slot_i[slot, IN_WINDOW] = 0
+        if m.slot_i[slot, STATE] == STABILIZING and _change(m, slot) <= m.constants[1]:
+            _send(m, op, base, replicas, slot)
+        else:
+            m.slot_i[slot, STATE] = STABILIZING
+            _photograph(m, slot)
+
+
+@inner
+def resized(m: Any, op: int, base: int, before: int, now: int) -> None:
+    """The replica count changed. Costs belong to keys: a new replica starts with what the first one sent, and level with the least loaded.
+
+    The paper says nothing about this; a cumulated total of 0 would draw every event to the newcomer.
+    """
+    least = np.inf
+    for slot in range(base, base + min(before, now)):
+        least = min(least, m.slot_f[slot, ESTIMATED_S])
+    for slot in range(base + before, base + now):
+        m.counts[slot] = 0.0
+        m.times[slot] = 0.0
+        m.slot_i[slot] = 0
+        m.slot_i[slot, SYNC_AT] = -1
+        m.slot_i[slot, HAVE] = m.slot_i[base, HAVE]
+        m.known_counts[slot] = m.known_counts[base]
+        m.known_times[slot] = m.known_times[base]
+        m.slot_f[slot, MEAN_S] = m.slot_f[base, MEAN_S]
+        m.slot_f[slot, TOTAL_S] = least
+        m.slot_f[slot, ESTIMATED_S] = least
+    if m.op_i[op, PHASE] != ROUND_ROBIN:
+        _request(m, op, base, now)

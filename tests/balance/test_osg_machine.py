@@ -1,0 +1,116 @@
+"""The published machines, driven by a small queueing loop in plain Python."""
+
+import heapq
+
+import numpy as np
+import pytest
+
+from foretide.balance import osg_machine as osg
+from foretide.balance.keys import mixed
+from foretide.balance.osg_machine import choose, finished, new_machine, resized
+
+pytestmark = pytest.mark.slow  # compiling the machines takes longer than running them
+
+COSTS = np.linspace(0.010, 0.100, 10)
+with np.errstate(over="ignore"):
+    KEYS = mixed(np.arange(10).astype(np.uint64))
+
+
+class Servers:
+    """FIFO replicas fed by one machine: completion times per event."""
+
+    def __init__(self, replicas: int, window: int = 50, mu: float = 0.1) -> None:
+        self.machine = new_machine(1, 16, window, mu)
+        self.replicas = replicas
+        self.free_at = np.zeros(16)
+        self.pending: list[tuple[float, int, int, float]] = []
+        self.phases: list[int] = []
+
+    def offer(self, at: float, value: int, seconds: float, grouping: str = "osg", turn: int = 0) -> float:
+        """Completion time of one event that arrives at ``at``; finished events are reported to the machine in order of time."""
+        while self.pending and self.pending[0][0] <= at:
+            _, slot, done, cost = heapq.heappop(self.pending)
+            if slot < self.replicas:
+                finished(self.machine, 0, 0, self.replicas, slot, KEYS[done], cost)
+        if grouping == "osg":
+            chosen = int(choose(self.machine, 0, 0, self.replicas, KEYS[value]))
+        elif grouping == "oracle":
+            chosen = int(np.argmin(self.free_at[: self.replicas]))
+        else:
+            chosen = turn % self.replicas
+        self.free_at[chosen] = max(self.free_at[chosen], at) + seconds
+        heapq.heappush(self.pending, (self.free_at[chosen], chosen, value, seconds))
+        self.phases.append(int(self.machine.op_i[0, osg.PHASE]))
+        return float(self.free_at[chosen] - at)
+
+
+def stream(seed: int, count: int, replicas: int, utilization: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    weights = np.arange(1, 11) ** -1.5
+    weights /= weights.sum()
+    rng = np.random.default_rng(seed)
+    gap = float(weights @ COSTS) / replicas / utilization
+    return np.cumsum(rng.exponential(gap, count)), rng.choice(10, count, p=weights)
+
+
+def completion(grouping: str, at: np.ndarray, values: np.ndarray, costs: np.ndarray = COSTS) -> np.ndarray:
+    servers = Servers(4)
+    return np.array([servers.offer(t, int(v), costs[v], grouping, i) for i, (t, v) in enumerate(zip(at, values, strict=True))])
+
+
+def test_phases_come_in_the_published_order() -> None:
+    servers = Servers(4)
+    at, values = stream(1, 3000, 4)
+    for t, v in zip(at, values, strict=True):
+        servers.offer(t, int(v), COSTS[v])
+    seen = [p for i, p in enumerate(servers.phases) if i == 0 or p != servers.phases[i - 1]]
+    assert seen[:4] == [osg.ROUND_ROBIN, osg.SEND_ALL, osg.WAIT_ALL, osg.RUN]
+    assert osg.ROUND_ROBIN not in seen[1:]
+    assert servers.phases.count(osg.RUN) > 1000
+
+
+def test_after_learning_osg_is_far_better_than_shuffle_and_close_to_knowing_the_truth() -> None:
+    at, values = stream(2, 20_000, 4)
+    later = slice(5000, None)
+    mean = {g: completion(g, at, values)[later].mean() for g in ("shuffle", "osg", "oracle")}
+    assert mean["osg"] <= 0.75 * mean["shuffle"]
+    assert mean["osg"] <= 1.15 * mean["oracle"]
+
+
+def test_estimates_follow_a_change_of_costs() -> None:
+    servers = Servers(4)
+    at, values = stream(3, 16_000, 4, utilization=0.6)
+    swapped = COSTS[::-1]
+    for i, (t, v) in enumerate(zip(at, values, strict=True)):
+        servers.offer(t, int(v), (COSTS if i < 8000 else swapped)[v])
+    m = servers.machine
+    found = [osg.mean_cost(m.known_counts[0], m.known_times[0], m.coefficients, k, 0.0) for k in KEYS[:4]]
+    np.testing.assert_allclose(found, swapped[:4], rtol=0.05)
+
+
+def test_estimated_totals_are_true_after_a_synchronization() -> None:
+    servers = Servers(4)
+    at, values = stream(4, 6000, 4)
+    for t, v in zip(at, values, strict=True):
+        servers.offer(t, int(v), COSTS[v])
+    for _, slot, value, cost in sorted(servers.pending):
+        finished(servers.machine, 0, 0, 4, slot, KEYS[value], cost)
+    totals = servers.machine.slot_f[:4]
+    np.testing.assert_allclose(totals[:, osg.ESTIMATED_S], totals[:, osg.TOTAL_S], rtol=0.02)
+
+
+@pytest.mark.parametrize("counts", [(2, 8, 3)])
+def test_replicas_change_and_nobody_is_flooded(counts: tuple[int, ...]) -> None:
+    servers = Servers(counts[0])
+    start = 0.0
+    for replicas in counts:
+        if replicas != servers.replicas:
+            resized(servers.machine, 0, 0, servers.replicas, replicas)
+            servers.replicas = replicas
+        at, values = stream(replicas, 4000, replicas)
+        before = servers.machine.slot_i[:replicas, osg.ASSIGNED].copy()
+        for t, v in zip(start + at, values, strict=True):
+            servers.offer(t, int(v), COSTS[v])
+        given = servers.machine.slot_i[:replicas, osg.ASSIGNED] - before
+        assert given.sum() == 4000
+        assert given.max() / given.mean() < 1.35
+        start += float(at[-1])

@@ -35,7 +35,7 @@ def test_nothing_to_reach_moves_nothing_and_too_much_moves_all() -> None:
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(1, 300))
 def test_equals_brute_force_on_whole_loads(sizes: list[int], wanted: int) -> None:
     loads = {f"o{i}": float(s) for i, s in enumerate(sizes)}
-    chosen = lightest_subset(loads, float(wanted), grid=sum(sizes))
+    chosen = lightest_subset(loads, float(wanted))
     assert sum(loads[n] for n in chosen) == optimum(loads, float(wanted))
 
 
@@ -46,7 +46,7 @@ def test_reaches_the_goal_within_the_stated_excess(sizes: list[float], share: fl
     total = sum(sizes)
     moved = sum(loads[n] for n in lightest_subset(loads, share * total))
     assert moved >= share * total * (1 - 1e-9)
-    excess = len(sizes) / 20_000 * total * (1 + 1e-6)
+    excess = len(sizes) / 10_000 * total * (1 + 1e-6)
     assert moved <= optimum(loads, share * total + excess) + excess
 
 
@@ -54,4 +54,4 @@ def test_reaches_the_goal_within_the_stated_excess(sizes: list[float], share: fl
 def test_many_operators_are_no_problem(count: int) -> None:
     loads = {f"o{i}": 0.01 + 0.001 * (i % 17) for i in range(count)}
     moved = sum(loads[n] for n in lightest_subset(loads, 0.3))
-    assert 0.3 - 1e-9 <= moved <= 0.3 + count / 20_000 * sum(loads.values())
+    assert 0.3 - 1e-9 <= moved <= 0.3 + count / 10_000 * sum(loads.values())

@@ -13,6 +13,8 @@ from foretide.model import Forecast, Plan, Snapshot
 from foretide.plan.need import known_service_time_s
 from foretide.topology import Topology
 
+ROUNDING = 1e-9
+
 
 def usable_cpu(used: float, reserved: float, idle: float, sharers: float, weight: float) -> float:
     """CPU that one replica can count on soon, in cores: ``weight*max(used, reserved) + idle/sharers``, at most 1 (one thread).
@@ -55,6 +57,12 @@ class Interval:
 
     beta: float = 0.8
 
+    def side(self, current: int, ideal: float) -> Literal["above", "below", "inside"]:
+        """Where the ideal degree lies; both ends belong to the interval, rounding included."""
+        if ideal > current * (1 + ROUNDING):
+            return "above"
+        return "below" if ideal < self.beta * current * (1 - ROUNDING) else "inside"
+
     def degree(self, current: int, ideal: float, reserved: int) -> int:
         """The new degree: ``reserved`` replicas when ``ideal`` lies outside the interval (equation 12), else the current ones.
 
@@ -66,11 +74,10 @@ class Interval:
         >>> Interval().degree(10, ideal=7.9, reserved=5), Interval().degree(10, ideal=7.9, reserved=12)
         (5, 10)
         """
-        if ideal > current:
+        side = self.side(current, ideal)
+        if side == "above":
             return max(current + 1, reserved)
-        if ideal < self.beta * current:
-            return min(current, reserved)
-        return current
+        return min(current, reserved) if side == "below" else current
 
 
 class AutoscalePlus:
@@ -79,8 +86,8 @@ class AutoscalePlus:
     ``capacity = horizon/et * usable``, ``ideal = input/capacity``; the new degree is the smallest k' with
     ``input/(horizon/et * reserved * weight) <= k'`` (equations 9 to 13). ``weight`` is the paper's lambda; with 0.3 it plans for
     replicas that are busy 30 % of the time. ``reserved`` is the CPU a replica is promised, in cores (on Spark a task has a
-    whole one). While replicas changed less than ``settle_s`` ago nothing is decided: measurements of that time say little (section 4.1; the
-    paper gives no figure). Unknown service time: NotReady; an operator that never saw an event keeps its replicas.
+    whole one). While replicas changed less than ``settle_s`` ago nothing is decided: measurements of that time say little (section
+    4.1; the paper gives no figure). Unknown service time: NotReady; an operator that never saw an event keeps its replicas.
     """
 
     def __init__(
@@ -117,12 +124,11 @@ class AutoscalePlus:
             alone = horizon_s / known_service_time_s(history, name)
             usable = self._usable(name, history.latest)
             ideal = inputs[name] / (alone * usable)
-            reserved = max(1, math.ceil(inputs[name] / (alone * self.reserved * self.weight) * (1 - 1e-9)))
+            reserved = max(1, math.ceil(inputs[name] / (alone * self.reserved * self.weight) * (1 - ROUNDING)))
             replicas[name] = self.interval.degree(k, ideal, reserved)
-            side = "above" if ideal > k else "below" if ideal < self.interval.beta * k else "inside"
             reasons[name] = (
                 f"{inputs[name]:.0f} events in the next {horizon_s:.0f} s need {ideal:.2f} replicas of {usable:.2f} usable cores: "
-                f"{side} the working interval {self.interval.beta * k:.1f} to {k}; reservations ask for {reserved}"
+                f"{self.interval.side(k, ideal)} the working interval {self.interval.beta * k:.1f} to {k}; reservations ask for {reserved}"
             )
         return Plan(replicas, reasons)
 

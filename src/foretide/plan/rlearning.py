@@ -21,9 +21,9 @@ class RateLearning:
     """Per operator and rate bucket, the value of each degree tried: the utilization it gave, or -1 when it was congested.
 
     Buckets grow by ``ratio``. The degree of highest value at the mean rate of the last ``lookback`` windows is taken, so the
-    fullest replicas that still keep up; a bucket whose degrees were all congested tries half as many more, one that has room tries one
-    less, one never seen borrows from the nearest. Waiting events play no part: that is the published weakness. A window that only
-    drains a backlog teaches nothing. Untrained it reacts slowly; the paper runs it with a table trained on the same load.
+    fullest replicas that still keep up; a bucket whose degrees were all congested tries half as many more, one that has room tries
+    one less, one never seen borrows from the nearest. Waiting events play no part: that is the published weakness. A window that
+    only drains a backlog teaches nothing. Untrained it reacts slowly; the paper runs it with a table trained on the same load.
     """
 
     def __init__(self, lookback: int = 6, ratio: float = 1.25, congested: float = 0.9, rate: float = 0.5) -> None:

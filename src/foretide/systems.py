@@ -75,6 +75,38 @@ class System:
 _BUILT_IN = (
     System("static", "the same replicas for every operator, always", "baseline", "static"),
     System("srea", "reactive: the next window gets what the last one needed", "BGElasor, section 5", "reactive"),
+    System(
+        "dabs-storm",
+        "AUTOSCALE+: regression through the graph, working interval; online shuffle grouping",
+        "DABS-Storm, sections 4 to 6, table 2",
+        "autoscale-plus",
+        {"weight": 0.3, "beta": 0.8, "combine": "max"},
+        grouping="osg",
+        cadence=Cadence(horizon=3, lookback=3, scope="operators"),
+    ),
+    System("incremental", "one replica up or down at a time on CPU thresholds", "DABS-Storm, section 7.2", "incremental"),
+    System("rlearning", "a table from input rate to degree, learned as it runs", "DABS-Storm, section 7.2", "rlearning"),
+    System(
+        "fugu-local",
+        "a host above 0.8 sheds operators, one below 0.3 is given back",
+        "FUGU, section IV-A",
+        "thresholds",
+        {"scope": "local", "lower": 0.3, "upper": 0.8, "target": 0.6, "max_hosts": 10},
+    ),
+    System(
+        "fugu-global",
+        "the same thresholds on the mean utilization of all hosts",
+        "FUGU, section IV-B",
+        "thresholds",
+        {"scope": "global", "lower": 0.3, "upper": 0.8, "target": 0.6, "max_hosts": 10},
+    ),
+    System(
+        "fugu-rl",
+        "each host learns by SARSA when to shed operators and when to go",
+        "FUGU, section IV-C",
+        "sarsa",
+        {"lower": 0.3, "upper": 0.8, "target": 0.6, "impact": 0.2, "duration": 80.0, "beta": 0.1, "max_hosts": 10},
+    ),
 )
 
 SYSTEMS: dict[str, System] = {s.name: s for s in _BUILT_IN}

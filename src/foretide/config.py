@@ -6,7 +6,7 @@ A file may name a built-in system and change any part or constant of it::
     name = "drs"                      # start from this one
     forecaster = "bigru"              # and combine parts freely
     [system.planner_constants]
-    target_s = 0.5
+    t_max_s = 0.5
     [system.guards.cool-down]
     seconds = 120
 """

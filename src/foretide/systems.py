@@ -14,6 +14,7 @@ from foretide.guards import GUARDS, Guard
 from foretide.model import Decision, Mode
 from foretide.parts import Actuator, Forecaster, Planner, Probe
 from foretide.plan import PLANNERS
+from foretide.plan.future import Future
 from foretide.topology import Topology
 
 Constants = Mapping[str, Any]
@@ -50,6 +51,12 @@ class System:
         declared = [GUARDS.build(name, **constants) for name, constants in self.guards.items() if name != "bounds"]
         return (*declared, GUARDS.build("bounds"))
 
+    def foreseeing(self, future: Future) -> System:
+        """The system with its planner told the future, where the planner wants it (baselines of the simulator); else itself."""
+        if "future" not in PLANNERS.constants(self.planner):
+            return self
+        return replace(self, planner_constants={**self.planner_constants, "future": future})
+
     def autoscaler(
         self,
         topology: Topology,
@@ -72,9 +79,43 @@ class System:
         )
 
 
+_PA_SPS = Cadence(horizon=30, plan_every=30, lookback=100)  # one observation a second, one plan every 30 (PA-SPS, section 4.1)
+_BGELASOR = Cadence(horizon=10, lookback=100, fit_every=500, scope="operators")
+
 _BUILT_IN = (
-    System("static", "the same replicas for every operator, always", "baseline", "static"),
-    System("srea", "reactive: the next window gets what the last one needed", "BGElasor, section 5", "reactive"),
+    System(
+        "bgelasor",
+        "a recurrent network forecasts every operator, the cheapest way through the forecast is taken",
+        "BGElasor, NPC 2019",
+        "cost-balance",
+        forecaster="basic",
+        cadence=_BGELASOR,
+    ),
+    System(
+        "pa-sps",
+        "forecast load and backlog along the graph, replicas from a pool, load-aware grouping",
+        "PA-SPS, JPDC 2024",
+        "pa-sps",
+        forecaster="basic",
+        grouping="load-aware",
+        cadence=_PA_SPS,
+    ),
+    System(
+        "psps",
+        "PA-SPS without backlog, for half-busy replicas",
+        "PSPS, SBAC-PAD 2022",
+        "pa-sps",
+        {"backlog": False, "utilization": 0.5},
+        forecaster_constants={"span": 30},
+        cadence=_PA_SPS,
+    ),
+    System(
+        "drs",
+        "a queueing network says how few replicas meet a latency target",
+        "DRS, IEEE/ACM ToN 2017",
+        "drs",
+        {"t_max_s": 1.0, "t_min_s": 0.45, "smoothing": 6, "reallocate_after_s": 60.0},
+    ),
     System(
         "dabs-storm",
         "AUTOSCALE+: regression through the graph, working interval; online shuffle grouping",
@@ -84,8 +125,6 @@ _BUILT_IN = (
         grouping="osg",
         cadence=Cadence(horizon=3, lookback=3, scope="operators"),
     ),
-    System("incremental", "one replica up or down at a time on CPU thresholds", "DABS-Storm, section 7.2", "incremental"),
-    System("rlearning", "a table from input rate to degree, learned as it runs", "DABS-Storm, section 7.2", "rlearning"),
     System(
         "fugu-local",
         "a host above 0.8 sheds operators, one below 0.3 is given back",
@@ -107,6 +146,18 @@ _BUILT_IN = (
         "sarsa",
         {"lower": 0.3, "upper": 0.8, "target": 0.6, "impact": 0.2, "duration": 80.0, "beta": 0.1, "max_hosts": 10},
     ),
+    System("srea", "reactive: the next window gets what the last one needed", "BGElasor, section 4.3", "reactive"),
+    System("spea", "proactive: the larger need of the last and of the forecast next window", "BGElasor, section 4.3", "proactive"),
+    System("ds2", "target rate through the graph over true processing rate, 70 % busy", "DS2, OSDI 2018", "ds2"),
+    System("lcp", "lazy: idle replicas stay until they cost as much as a restart", "Lin et al., INFOCOM 2011", "lcp"),
+    System("incremental", "one replica up or down at a time on CPU thresholds", "DABS-Storm, section 7.2", "incremental"),
+    System("rlearning", "a table from input rate to degree, learned as it runs", "DABS-Storm, section 7.2", "rlearning"),
+    System("spark-dra", "Spark's own dynamic allocation rule, per operator", "Apache Spark", "spark-dra"),
+    System("backlog", "one replica per 1,000 waiting events", "KEDA's rule", "backlog"),
+    System("static", "the same replicas for every operator, always", "baseline", "static"),
+    System("static-peak", "sized once for the highest window of the load", "baseline", "static-peak"),
+    System("static-mean", "sized once for the mean of the load", "baseline", "static-mean"),
+    System("clairvoyant", "the cheapest schedule, told the future (simulator only)", "the limit, ours", "clairvoyant"),
 )
 
 SYSTEMS: dict[str, System] = {s.name: s for s in _BUILT_IN}

@@ -2,8 +2,8 @@ import pytest
 
 from foretide.errors import Infeasible, NotReady
 from foretide.history import History
-from foretide.model import Sample, Snapshot
-from foretide.plan.flow import Flow
+from foretide.model import Forecast, Sample, Snapshot
+from foretide.plan.flow import Flow, expected_rates
 from foretide.topology import Operator, Topology
 
 SPLIT = Topology((Operator("o1"), Operator("o2", ("o1",)), Operator("o3", ("o1",)), Operator("o4", ("o2", "o3"))))
@@ -61,3 +61,24 @@ def test_a_branch_that_nothing_takes_passes_nothing_on():
 def test_nothing_measured_is_not_ready():
     with pytest.raises(NotReady):
         Flow.measured(SPLIT, History(SPLIT))
+
+
+def test_forecasts_of_every_operator_are_taken_as_they_are():
+    ahead = {n: Forecast((float(i), 2.0)) for i, n in enumerate(SPLIT.names)}
+    rates = expected_rates(SPLIT, History(SPLIT), ahead)
+    assert [r.tolist() for r in rates.values()] == [[0.0, 2.0], [1.0, 2.0], [2.0, 2.0], [3.0, 2.0]]
+
+
+def test_forecasts_of_sources_go_through_the_graph_step_by_step():
+    h = history(SPLIT, {"o1": {"o2": 70.0, "o3": 30.0}, "o2": {"o4": 40.0}, "o3": {"o4": 100.0}})
+    rates = expected_rates(SPLIT, h, {"o1": Forecast((100.0, 200.0))})
+    assert rates["o4"].tolist() == pytest.approx([58.0, 116.0])
+    with pytest.raises(NotReady, match="no forecast for o1"):
+        expected_rates(SPLIT, h, {})
+
+
+def test_in_a_loop_what_comes_back_is_added_to_the_forecast():
+    t = Topology((Operator("a", ("b",), source=True), Operator("b", ("a",))))
+    h = history(t, {"a": {"b": 100.0}, "b": {"a": 20.0}})
+    rates = expected_rates(t, h, {"a": Forecast((80.0,)), "b": Forecast((5.0,))})
+    assert rates["a"].tolist() == pytest.approx([100.0])

@@ -9,6 +9,24 @@ PLANNERS: Registry[Planner] = Registry(
     "planner",
     (
         Part("static", "foretide.plan.static:Static", "the same replicas for every operator, always", "baseline"),
+        Part("static-peak", "foretide.plan.clairvoyant:StaticPeak", "sized once for the highest window", "baseline"),
+        Part("static-mean", "foretide.plan.clairvoyant:StaticMean", "sized once for the mean need", "baseline"),
+        Part("clairvoyant", "foretide.plan.clairvoyant:Clairvoyant", "the optimum, told the future; simulator only", "the limit"),
+        Part(
+            "cost-balance", "foretide.plan.cost_balance:CostBalance", "the cheap schedule for the forecast windows", "BGElasor, CBA"
+        ),
+        Part(
+            "proactive",
+            "foretide.plan.cost_balance:SimpleProactive",
+            "the larger need of this and the next window",
+            "BGElasor, SPEA",
+        ),
+        Part("pa-sps", "foretide.plan.pa_sps:PaSps", "forecast and backlog along the graph", "PA-SPS, section 3.2"),
+        Part("ds2", "foretide.plan.baselines:Ds2", "target rate over true processing rate", "DS2, OSDI 2018"),
+        Part("spark-dra", "foretide.plan.baselines:SparkDra", "Spark's dynamic allocation rule, per operator", "Apache Spark"),
+        Part("backlog", "foretide.plan.baselines:Backlog", "one replica per so many waiting events", "KEDA's rule"),
+        Part("lcp", "foretide.plan.baselines:LazyProvisioning", "moves only when it must", "Lin et al., INFOCOM 2011"),
+        Part("drs", "foretide.plan.drs:Drs", "the fewest replicas whose queueing model meets a latency target", "DRS"),
         Part(
             "reactive",
             "foretide.plan.reactive:Reactive",

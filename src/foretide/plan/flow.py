@@ -12,7 +12,7 @@ import numpy as np
 
 from foretide.errors import NotReady
 from foretide.history import History
-from foretide.model import Array
+from foretide.model import Array, Forecast
 from foretide.plan.queueing import traffic
 from foretide.topology import Topology
 
@@ -67,3 +67,24 @@ class Flow:
     def theta(self) -> dict[str, float]:
         """Share of the sources' events that reach each operator (PA-SPS, equation 5): 1 at a source that is not in a loop."""
         return self.through(dict.fromkeys(self.topology.sources, 1.0))
+
+
+def expected_rates(topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> dict[str, Array]:
+    """Events/s at every operator for each forecast step.
+
+    Where every operator was forecast, those forecasts; where only sources were, or events go round in loops, the sources' loads
+    through the measured flow. Raises NotReady when a source was not forecast.
+    """
+    missing = [n for n in topology.sources if n not in forecasts]
+    if missing:
+        raise NotReady(f"no forecast for {', '.join(missing)}: this planner needs one for every source")
+    steps = min(f.horizon for f in forecasts.values())
+    ahead = {n: np.array(f.mean[:steps]) for n, f in forecasts.items()}
+    if set(topology.names) <= set(ahead) and not topology.has_loop:
+        return {n: ahead[n] for n in topology.names}
+    flow = Flow.measured(topology, history)
+    rates = {n: np.zeros(steps) for n in topology.names}
+    for source in topology.sources:
+        for name, visits in flow.through({source: 1.0}).items():
+            rates[name] = rates[name] + visits * ahead[source]
+    return rates

@@ -5,12 +5,12 @@ Pure mathematics on integer arrays; knows nothing of topologies, forecasts or ti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from foretide.errors import InvalidRecord
+from foretide.errors import InvalidRecord, unknown
 from foretide.model import Array, Prices
 
 Schedule = npt.NDArray[np.int64]
@@ -24,6 +24,20 @@ def needs(rates: Sequence[float] | Array, service_time_s: float) -> Schedule:
     """
     exact = np.asarray(rates, dtype=float) * service_time_s
     return np.maximum(1, np.ceil(exact * (1 - 1e-9))).astype(np.int64)
+
+
+def priced(prices: Prices | Mapping[str, float] | None) -> Prices:
+    """Prices from a record, from a table of a settings file, or the published ones.
+
+    >>> priced({"route": 0.0}).route
+    0.0
+    """
+    if isinstance(prices, Prices):
+        return prices
+    for name in prices or {}:
+        if name not in Prices.__dataclass_fields__:
+            raise unknown("price", name, Prices.__dataclass_fields__)
+    return Prices(**(prices or {}))
 
 
 def schedule_cost(schedule: Sequence[int] | npt.ArrayLike, prices: Prices, start: int) -> float:

@@ -1,0 +1,91 @@
+"""Planners that know the future: the cheapest schedule, and the static sizes people wish they had chosen. Simulator only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from foretide.errors import NotReady
+from foretide.history import History
+from foretide.model import Forecast, Plan, Prices
+from foretide.plan.future import Future
+from foretide.plan.need import known_service_time_s
+from foretide.plan.optimum import Schedule, needs, optimal_schedule, priced
+from foretide.topology import Topology
+
+
+class Clairvoyant:
+    """The optimum for the load as it will come: no planner can be cheaper and always cover the need. Never runs live.
+
+    Each operator follows ``optimal_schedule`` over its whole future, begun from the replicas it had when first asked.
+    """
+
+    def __init__(self, future: Future | None = None, prices: Prices | Mapping[str, float] | None = None) -> None:
+        self.future = future
+        self.prices = priced(prices)
+        self._schedules: dict[str, Schedule] = {}
+
+    def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
+        if self.future is None:
+            raise NotReady("the clairvoyant planner was not told the future: it runs in the simulator alone")
+        window = self.future.window(history.now)
+        if not self._schedules:
+            self._schedules = {n: self._schedule(topology, history, n, window) for n in topology.names}
+        target = {n: int(self._schedules[n][window]) for n in topology.names}
+        reasons = {
+            n: f"the cheapest schedule has {r} replicas in window {window}, which needs {self.future.need[n][window]}"
+            for n, r in target.items()
+        }
+        return Plan(target, reasons)
+
+    def _schedule(self, topology: Topology, history: History, name: str, window: int) -> Schedule:
+        assert self.future is not None
+        need = self.future.need[name]
+        ahead = optimal_schedule(need[window:], self.prices, max(1, history.replicas(name)), topology[name].max_replicas)
+        return np.concatenate([need[:window], ahead])
+
+
+class _Fixed:
+    """One number per operator, chosen from the needs of the whole load: of the future when told, else of the past so far."""
+
+    what: str
+
+    def __init__(self, future: Future | None = None) -> None:
+        self.future = future
+
+    def choose(self, need: Schedule) -> int:
+        raise NotImplementedError
+
+    def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
+        need: Callable[[str], Schedule] = self.future.need.__getitem__ if self.future else lambda name: _past(history, name)
+        target = {n: self.choose(need(n)) for n in topology.names}
+        span = "in the whole load" if self.future else "so far"
+        return Plan(target, {n: f"fixed at {r}: the {self.what} need {span}" for n, r in target.items()})
+
+
+class StaticPeak(_Fixed):
+    """Sized for the highest window of the load, always: what people who cannot scale pay."""
+
+    what = "highest"
+
+    def choose(self, need: Schedule) -> int:
+        return int(need.max())
+
+
+class StaticMean(_Fixed):
+    """Sized for the mean need, always: cheap, and too small whenever the load is above its mean."""
+
+    what = "mean"
+
+    def choose(self, need: Schedule) -> int:
+        return max(1, math.ceil(float(need.mean()) - 1e-9))
+
+
+def _past(history: History, name: str) -> Schedule:
+    rates = history.rates(name)
+    rates = rates[np.isfinite(rates)]
+    if not rates.any():
+        raise NotReady(f"operator '{name}' has received no event yet: its need is unknown")
+    return needs(rates, known_service_time_s(history, name))

@@ -1,0 +1,25 @@
+"""The future, for the planners that are told it: baselines that exist in the simulator alone.
+
+Owns the record only. A planner says that it wants one by taking a constant named ``future``; ``System.foreseeing`` passes it in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from foretide.plan.optimum import Schedule
+
+
+@dataclass(frozen=True)
+class Future:
+    """What every operator will need: ``need[name][i]`` replicas in the window from ``start + i*window_s`` on."""
+
+    start: float
+    window_s: float
+    need: Mapping[str, Schedule]
+
+    def window(self, now: float) -> int:
+        """The index of the window that begins now; the last one when the future has run out."""
+        length = min(len(n) for n in self.need.values())
+        return min(max(0, round((now - self.start) / self.window_s)), length - 1)

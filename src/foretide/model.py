@@ -50,7 +50,8 @@ class Sample:
 
     ``offered`` are the events from outside (sources only); ``arrived`` includes them and what other operators sent. ``emitted`` is
     per outgoing edge. ``sojourn_s`` is the mean time an event spent queued and served here; ``latency`` the age of events, since
-    they entered the topology, when they were done here. ``scv_*`` are squared coefficients of variation.
+    they entered the topology, when they were done here. ``scv_*`` are squared coefficients of variation. Where events are worked off
+    in micro-batches, ``batches`` ended in the window and took ``batch_s`` seconds each on average.
     """
 
     arrived: float
@@ -67,6 +68,8 @@ class Sample:
     replica_processed: tuple[float, ...] | None = None
     scv_arrival: float | None = None
     scv_service: float | None = None
+    batches: float | None = None
+    batch_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in (
@@ -79,6 +82,8 @@ class Sample:
             "sojourn_s",
             "scv_arrival",
             "scv_service",
+            "batches",
+            "batch_s",
         ):
             _check_count("Sample", name, getattr(self, name))
         for edge, count in self.emitted.items():

@@ -43,5 +43,11 @@ PLANNERS: Registry[Planner] = Registry(
         Part("rlearning", "foretide.plan.rlearning:RateLearning", "a learned table from input rate to degree", "DABS-Storm, 7.2"),
         Part("thresholds", "foretide.plan.thresholds:Thresholds", "hosts above or below a utilization shed or go", "FUGU, IV-A, B"),
         Part("sarsa", "foretide.plan.sarsa:Sarsa", "each host learns when to shed and when to go", "FUGU, section IV-C"),
+        Part(
+            "micro-batch",
+            "foretide.plan.micro_batch:MicroBatch",
+            "slots that keep micro-batches within a latency target",
+            "Foretide",
+        ),
     ),
 )

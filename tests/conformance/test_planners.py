@@ -53,7 +53,15 @@ class World:
             self.backlog[name] = waiting - done[name]
             emitted = {c: done[name] * SHARES[(name, c)] for c in self.topology.successors(name)}
             samples[name] = Sample(
-                arrived, done[name], self.backlog[name], self.replicas[name], emitted, done[name] * SERVICE[name], outside
+                arrived,
+                done[name],
+                self.backlog[name],
+                self.replicas[name],
+                emitted,
+                done[name] * SERVICE[name],
+                outside,
+                batches=5,
+                batch_s=0.1 + done[name] * SERVICE[name] / 5 / self.replicas[name],
             )
         self.returning = done
         self.window += 1

@@ -1,8 +1,8 @@
 """Slots that keep micro-batches within a latency target: the planner for queries that Foretide may watch but not change.
 
 A query that starts a batch every ``tau`` seconds takes up the events of ``tau`` seconds; with s slots of its own the batch lasts
-``d = o + tau * rate * et / s``, where o is the fixed cost of a batch. An event waits at most ``tau`` for its batch to start and d for its end. So the
-target T is met by the smallest
+``d = o + tau * rate * et / s``, where o is the fixed cost of a batch. An event waits at most ``tau`` for its batch to start and d
+for its end. So the target T is met by the smallest
 
     s >= tau * rate * et / (T - tau - o)      and      s >= rate * et / utilization
 

@@ -1,0 +1,120 @@
+"""How a plan becomes replicas: at once, after a restart, or when executors have come.
+
+A reconfiguration is a record of constants. ``targets`` turns a wish into dated steps; what was asked before and is still on its way
+keeps its time, so that asking twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from foretide.model import Plan
+
+
+@dataclass
+class Fleet:
+    """What was asked for and when each piece of it is there: replicas by operator (pool) and executors. Instants, oldest first."""
+
+    replicas: dict[str, list[float]] = field(default_factory=dict)
+    executors: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From ``at`` on these replicas are active; ``pause_s`` is how long the topology stands still then."""
+
+    at: float
+    replicas: Mapping[str, int]
+    pause_s: float = 0.0
+
+
+class Reconfiguration(Protocol):
+    """How long a change takes and what it stops."""
+
+    def begin(self, fleet: Fleet, replicas: Mapping[str, int]) -> None:
+        """Before the first window: these replicas are there."""
+        ...
+
+    def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
+        """The steps from now on, oldest first; they replace all that were still to come."""
+        ...
+
+
+def _resized(pieces: list[float], wanted: int, ready_at: float) -> list[float]:
+    """Pieces that came last go first; new ones are there at ``ready_at``."""
+    return pieces[:wanted] + [ready_at] * (wanted - len(pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Every operator owns its replicas from the start (PA-SPS): one more is active ``activation_s`` after it was asked for."""
+
+    activation_s: float = 0.0
+
+    def begin(self, fleet: Fleet, replicas: Mapping[str, int]) -> None:
+        fleet.replicas = {n: [0.0] * r for n, r in replicas.items()}
+
+    def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
+        for name, wanted in plan.replicas.items():
+            fleet.replicas[name] = _resized(fleet.replicas[name], wanted, now + self.activation_s)
+        instants = sorted({now, *(t for ready in fleet.replicas.values() for t in ready if t > now)})
+        return [Step(t, {n: max(1, sum(r <= t for r in ready)) for n, ready in fleet.replicas.items()}) for t in instants]
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """Any change stops the whole topology for ``pause_s`` (Storm's rebalance); it goes on with the new replicas."""
+
+    pause_s: float = 10.0
+
+    def begin(self, fleet: Fleet, replicas: Mapping[str, int]) -> None:
+        fleet.replicas = {n: [0.0] * r for n, r in replicas.items()}
+
+    def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
+        before = {n: len(r) for n, r in fleet.replicas.items()}
+        wanted = {**before, **plan.replicas}
+        fleet.replicas = {n: [now] * r for n, r in wanted.items()}
+        return [Step(now, wanted, self.pause_s if wanted != before else 0.0)]
+
+
+@dataclass(frozen=True, slots=True)
+class Executors:
+    """Replicas need slots: an executor has ``cores`` of them and comes ``start_s`` after it was asked for (at most ``most``).
+
+    While slots are short, every operator keeps one replica and the rest is dealt out in proportion to what was asked.
+    """
+
+    cores: int = 1
+    start_s: float = 30.0
+    most: int | None = None
+
+    def begin(self, fleet: Fleet, replicas: Mapping[str, int]) -> None:
+        fleet.replicas = {n: [0.0] * r for n, r in replicas.items()}
+        fleet.executors = [0.0] * math.ceil(sum(replicas.values()) / self.cores)
+
+    def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
+        wanted = {**{n: len(r) for n, r in fleet.replicas.items()}, **plan.replicas}
+        fleet.replicas = {n: [now] * r for n, r in wanted.items()}
+        count = math.ceil(sum(wanted.values()) / self.cores) if plan.executors is None else plan.executors
+        count = count if self.most is None else min(count, self.most)
+        fleet.executors = _resized(fleet.executors, count, now + self.start_s)
+        instants = sorted({now, *(t for t in fleet.executors if t > now)})
+        return [Step(t, dealt(wanted, self.cores * sum(e <= t for e in fleet.executors))) for t in instants]
+
+
+def dealt(wanted: Mapping[str, int], slots: int) -> dict[str, int]:
+    """Replicas that fit into ``slots``: one each at least, then always to the operator that has the smallest share of its wish.
+
+    >>> dealt({"a": 6, "b": 2}, 8), dealt({"a": 6, "b": 2}, 4), dealt({"a": 6, "b": 2}, 0)
+    ({'a': 6, 'b': 2}, {'a': 3, 'b': 1}, {'a': 1, 'b': 1})
+    """
+    given = dict.fromkeys(wanted, 1)
+    if sum(wanted.values()) <= slots:
+        return dict(wanted)
+    for _ in range(slots - len(given)):
+        short = min((n for n in wanted if given[n] < wanted[n]), key=lambda n: (given[n] / wanted[n], n))
+        given[short] += 1
+    return given

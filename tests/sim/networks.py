@@ -1,0 +1,48 @@
+"""Small networks for the simulator's tests."""
+
+import numpy as np
+
+from foretide.apps import App, Service, Values
+from foretide.load import Load
+from foretide.sim.world import World, WorldSettings
+from foretide.topology import Operator, Topology
+
+
+def single(replicas: int, service: Service, **app: object) -> App:
+    """One operator with Poisson arrivals."""
+    return App(
+        "single",
+        "one operator",
+        "test",
+        Topology((Operator("a", min_replicas=replicas, max_replicas=max(32, replicas)),)),
+        {"a": service},
+        **{"values": Values(1), "arrivals": "poisson", **app},
+    )
+
+
+def jackson() -> App:
+    """a splits to b (60 %) and c (40 %); b sends 30 % back to a; both feed d. Exponential service everywhere."""
+    operators = (
+        Operator("a", inputs=("b",), source=True, min_replicas=3),
+        Operator("b", inputs=("a",), min_replicas=2),
+        Operator("c", inputs=("a",), min_replicas=1),
+        Operator("d", inputs=("b", "c"), min_replicas=4),
+    )
+    return App(
+        "jackson",
+        "split, join and loop",
+        "test",
+        Topology(operators),
+        {n: Service(s, "exponential") for n, s in (("a", 0.2), ("b", 0.2), ("c", 0.15), ("d", 0.3))},
+        selectivity={("a", "b"): 0.6, ("a", "c"): 0.4, ("b", "a"): 0.3, ("b", "d"): 0.7},
+        splits=frozenset({"a", "b"}),
+        values=Values(1),
+        arrivals="poisson",
+    )
+
+
+def run(app: App, rate: float, seconds: float, **settings: object):
+    """One window over the whole load; the world and its snapshot."""
+    load = Load("constant", np.array([rate * seconds]), seconds)
+    world = World(app, load, WorldSettings(**{"window_s": seconds, "grouping": "shared", **settings}))
+    return world, world.read(seconds)

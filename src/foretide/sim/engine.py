@@ -185,7 +185,7 @@ def _finish(s: Any, slot: int, now: float) -> None:
 
 @entry
 def run(s: Any, until: float) -> int:
-    """Live on to ``until``; says early that the pool or the buffer of latencies is full, then call again after making room."""
+    """Live on to ``until``, what is done at that very instant included, what comes then not; says early that the pool or the buffer of latencies is full, then call again after making room."""
     sources = s.op_i[:, SOURCE].sum()
     if s.clock[NEXT_ARRIVAL] < 0.0:
         schedule_arrival(s, 0.0)
@@ -196,16 +196,16 @@ def run(s: Any, until: float) -> int:
             return DONE_FULL
         departure = s.heap_time[0] if s.count[HEAP] > 0 else np.inf
         arrival = s.clock[NEXT_ARRIVAL]
-        if min(arrival, departure) > until:
+        if departure > until and arrival >= until:
             s.clock[NOW] = until
             return FINISHED
-        if arrival <= departure:
+        if departure <= arrival:
+            _finish(s, _heap_pop(s), departure)
+        else:
             op = draw_source(s, sources)
             s.w_op[op, OFFERED] += 1.0
             _deliver(s, op, new_job(s, arrival, draw_value(s)), arrival)
             schedule_arrival(s, arrival)
-        else:
-            _finish(s, _heap_pop(s), departure)
 
 
 @entry

@@ -147,7 +147,7 @@ def apps(draw) -> App:
 @given(
     app=apps(),
     counts=st.lists(st.integers(0, 60), min_size=3, max_size=12),
-    mode=st.sampled_from(["events"]),
+    mode=st.sampled_from(["events", "batch"]),
     grouping=st.sampled_from(["shared", "shuffle", "key-hash"]),
     reconfiguration=st.sampled_from([Pool(), Pool(0.7), Restart(0.6), Executors(2, 1.3)]),
     seed=st.integers(0, 99),

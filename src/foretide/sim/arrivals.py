@@ -1,4 +1,4 @@
-"""When the next event comes from outside, which value it carries and which source receives it: compiled."""
+"""When the next event comes from outside, which value it carries and which source receives it: compiled code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from foretide.sim.jit import inner
+from foretide.sim.jobs import new_job
 from foretide.sim.rng import ARRIVALS, exponential, uniform
 from foretide.sim.state import (
     ARRIVALS_LAW,
@@ -16,8 +17,9 @@ from foretide.sim.state import (
     BURST,
     CARRY,
     NEXT_ARRIVAL,
+    NONE,
+    OFFERED,
     POISSON,
-    SOURCE,
 )
 
 
@@ -65,7 +67,7 @@ def _batched(s: Any) -> Any:
 
 
 @inner
-def draw_value(s: Any) -> int:
+def _draw_value(s: Any) -> int:
     """An event value by its probability: the first whose cumulated probability is above a uniform draw."""
     if s.value_cdf.size == 1:
         return 0
@@ -81,12 +83,12 @@ def draw_value(s: Any) -> int:
 
 
 @inner
-def draw_source(s: Any, sources: int) -> int:
-    """The operator that receives an event from outside: sources share the load equally."""
-    pick = 0 if sources == 1 else int(uniform(s.rng, ARRIVALS) * sources)
-    for op in range(s.op_i.shape[0]):
-        if s.op_i[op, SOURCE]:
-            if pick == 0:
-                return op
-            pick -= 1
-    return 0
+def new_arrival(s: Any, now: float) -> Any:
+    """A job for an event from outside: sources share the load equally. Which operator it comes to is kept in ``job_arrived``."""
+    pick = 0 if s.sources.size == 1 else int(uniform(s.rng, ARRIVALS) * s.sources.size)
+    op = s.sources[pick]
+    s.w_op[op, OFFERED] += 1.0
+    job = new_job(s, now, _draw_value(s))
+    s.job_arrived[job] = op
+    s.job_next[job] = NONE
+    return job

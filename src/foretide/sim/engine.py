@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from foretide.sim.arrivals import draw_source, draw_value, schedule_arrival
+from foretide.sim.arrivals import new_arrival, schedule_arrival
 from foretide.sim.grouping import SHARED, choose
+from foretide.sim.heap import heap_pop, heap_push, sift_down
 from foretide.sim.jit import entry, inner
-from foretide.sim.jobs import draw_service, emit, free_job, new_job, note_arrival, note_done, pop, push
+from foretide.sim.jobs import draw_service, emit, free_job, note_arrival, note_done, pop, push
 from foretide.sim.state import (
     BASE,
     BUSY_S,
@@ -35,60 +36,16 @@ from foretide.sim.state import (
     NEXT_ARRIVAL,
     NONE,
     NOW,
-    OFFERED,
     OPERATOR,
     PAUSED,
     REPLICAS,
     SERVICE_S,
     SLOT_DONE,
     SLOW,
-    SOURCE,
     TIMEOUT_S,
 )
 
 FINISHED, POOL_FULL, DONE_FULL = range(3)
-
-
-@inner
-def _sift_down(s: Any, i: int, size: int, time: float, slot: int) -> None:
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        if child + 1 < size and s.heap_time[child + 1] < s.heap_time[child]:
-            child += 1
-        if s.heap_time[child] >= time:
-            break
-        s.heap_time[i] = s.heap_time[child]
-        s.heap_slot[i] = s.heap_slot[child]
-        i = child
-    s.heap_time[i] = time
-    s.heap_slot[i] = slot
-
-
-@inner
-def _heap_push(s: Any, time: float, slot: int) -> None:
-    i = s.count[HEAP]
-    s.count[HEAP] = i + 1
-    while i > 0:
-        parent = (i - 1) >> 1
-        if s.heap_time[parent] <= time:
-            break
-        s.heap_time[i] = s.heap_time[parent]
-        s.heap_slot[i] = s.heap_slot[parent]
-        i = parent
-    s.heap_time[i] = time
-    s.heap_slot[i] = slot
-
-
-@inner
-def _heap_pop(s: Any) -> Any:
-    slot = s.heap_slot[0]
-    size = s.count[HEAP] - 1
-    s.count[HEAP] = size
-    if size > 0:
-        _sift_down(s, 0, size, s.heap_time[size], s.heap_slot[size])
-    return slot
 
 
 @inner
@@ -114,7 +71,7 @@ def _start(s: Any, op: int, slot: int, job: int, now: float) -> bool:
     s.slot_f[slot, SLOW] = slow
     if slot - s.op_i[op, BASE] < s.op_i[op, REPLICAS]:
         s.op_i[op, IDLE] -= 1
-    _heap_push(s, now + drawn * slow, slot)
+    heap_push(s, now + drawn * slow, slot)
     return True
 
 
@@ -144,24 +101,21 @@ def _idle_slot(s: Any, op: int) -> Any:
 
 @inner
 def _deliver(s: Any, op: int, job: int, now: float) -> None:
-    """An event comes to an operator."""
+    """An event comes to an operator: it joins a queue, and an idle replica of that queue takes the next."""
     note_arrival(s, op, job, now)
     if s.op_i[op, GROUPING] == SHARED:
-        if s.op_i[op, IDLE] > 0 and not s.op_i[op, PAUSED]:
-            _start(s, op, _idle_slot(s, op), job, now)
-        else:
-            push(s, s.op_i[op, BASE], job)
-        return
-    slot = s.op_i[op, BASE] + choose(s, op, s.job_value[job])
-    if s.slot_i[slot, JOB] == NONE and not s.op_i[op, PAUSED]:
-        _start(s, op, slot, job, now)
+        queue = s.op_i[op, BASE]
+        slot = _idle_slot(s, op) if s.op_i[op, IDLE] > 0 else NONE
     else:
-        push(s, slot, job)
+        queue = slot = s.op_i[op, BASE] + choose(s, op, s.job_value[job])
+    push(s, queue, job)
+    if slot != NONE and s.slot_i[slot, JOB] == NONE and not s.op_i[op, PAUSED]:
+        _serve_next(s, op, slot, now)
 
 
 @inner
-def _finish(s: Any, slot: int, now: float) -> None:
-    """A replica is done with its event: it takes the next one, and the event is sent on."""
+def _finish(s: Any, slot: int, now: float) -> Any:
+    """A replica is done with its event and takes the next one; the list of jobs that the event is sent on as."""
     job, op = s.slot_i[slot, JOB], s.slot_i[slot, OPERATOR]
     busy = max(0.0, now - s.slot_f[slot, BUSY_SINCE])
     s.w_slot[slot, BUSY_S] += busy
@@ -175,18 +129,17 @@ def _finish(s: Any, slot: int, now: float) -> None:
         s.op_i[op, IDLE] += 1
         if not s.op_i[op, PAUSED]:
             _serve_next(s, op, slot, now)
-    child = emit(s, op, job, now, NONE)
+    sent = emit(s, op, job, now, NONE)
     free_job(s, job)
-    while child != NONE:
-        following = s.job_next[child]
-        _deliver(s, int(s.job_arrived[child]), child, now)
-        child = following
+    return sent
 
 
 @entry
 def run(s: Any, until: float) -> int:
-    """Live on to ``until``, what is done at that very instant included, what comes then not; says early that the pool or the buffer of latencies is full, then call again after making room."""
-    sources = s.op_i[:, SOURCE].sum()
+    """Live on to ``until``: what is done at that very instant is included, what comes then is not.
+
+    Says early that the pool of jobs or the buffer of latencies is full: make room and call again.
+    """
     if s.clock[NEXT_ARRIVAL] < 0.0:
         schedule_arrival(s, 0.0)
     while True:
@@ -199,13 +152,16 @@ def run(s: Any, until: float) -> int:
         if departure > until and arrival >= until:
             s.clock[NOW] = until
             return FINISHED
+        now = min(departure, arrival)
         if departure <= arrival:
-            _finish(s, _heap_pop(s), departure)
+            job = _finish(s, heap_pop(s), now)
         else:
-            op = draw_source(s, sources)
-            s.w_op[op, OFFERED] += 1.0
-            _deliver(s, op, new_job(s, arrival, draw_value(s)), arrival)
-            schedule_arrival(s, arrival)
+            job = new_arrival(s, now)
+            schedule_arrival(s, now)
+        while job != NONE:
+            following = s.job_next[job]
+            _deliver(s, int(s.job_arrived[job]), job, now)
+            job = following
 
 
 @entry
@@ -276,6 +232,8 @@ def pause(s: Any, op: int, seconds: float) -> None:
         slot = s.heap_slot[i]
         if s.slot_i[slot, OPERATOR] == op:
             s.heap_time[i] += seconds
+            if s.slot_i[slot, JOB] == NONE:  # the end of a micro-batch, whose busy time is known only then
+                continue
             if s.slot_f[slot, BUSY_SINCE] <= now:
                 s.w_slot[slot, BUSY_S] += now - s.slot_f[slot, BUSY_SINCE]
                 s.w_slot[slot, CPU_S] += (now - s.slot_f[slot, BUSY_SINCE]) / s.slot_f[slot, SLOW]
@@ -283,7 +241,7 @@ def pause(s: Any, op: int, seconds: float) -> None:
             else:
                 s.slot_f[slot, BUSY_SINCE] += seconds
     for i in range(size // 2 - 1, -1, -1):
-        _sift_down(s, i, size, s.heap_time[i], s.heap_slot[i])
+        sift_down(s, i, size, s.heap_time[i], s.heap_slot[i])
 
 
 @entry

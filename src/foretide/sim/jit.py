@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Compiled code allocates nothing, so it needs no reference counts on the state's arrays: without them it is ten times faster.
 _OPTIONS: dict[str, Any] = {"_nrt": False}
+_INNER: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 
 
 def _drop_stale(folder: Path) -> None:
@@ -39,5 +40,5 @@ def entry(function: F) -> F:
 
 def inner(function: F) -> F:
     """Compiled into its callers: for functions that only compiled code calls."""
-    compiled: F = numba.njit(forceinline=True, **_OPTIONS)(function)
+    compiled: F = numba.njit(**_INNER)(function)
     return compiled

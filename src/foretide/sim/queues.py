@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from foretide.apps import App
 from foretide.load import Load
 from foretide.model import Host, Latency, Sample
-from foretide.sim import engine
+from foretide.sim import batch, engine
 from foretide.sim.grouping import GROUPINGS
 from foretide.sim.latency import Latencies, summary
 from foretide.sim.state import (
@@ -35,6 +35,7 @@ from foretide.sim.state import (
     SLOT_DONE,
     SOJOURN,
     TARGET_S,
+    TASK_EVENTS,
     WITHIN,
     WORK2,
     WORK_S,
@@ -48,8 +49,20 @@ from foretide.sim.state import (
 _MIDDLES_MS = bin_middles_s() * 1e3
 
 
+class Compiled(NamedTuple):
+    """The compiled steps of one engine."""
+
+    run: Callable[[State, float], int]
+    resize: Callable[[State, int, int], None]
+    resume: Callable[[State, int], None]
+
+
+EVENTS = Compiled(engine.run, engine.resize, engine.resume)
+BATCHES = Compiled(batch.run, batch.resize, batch.resume)
+
+
 class QueueModel:
-    """Every event is simulated, by the event engine or by micro-batches (``run`` is the engine's compiled step)."""
+    """Every event is simulated: by the event engine, or in micro-batches when ``costs`` of them are given."""
 
     def __init__(
         self,
@@ -60,19 +73,21 @@ class QueueModel:
         target_s: float | None,
         seed: int,
         latencies: Latencies,
-        run: Callable[[State, float], int] = engine.run,
+        costs: batch.BatchCosts | None = None,
     ) -> None:
         self.app = app
         self.target_s = target_s
         self.latencies = latencies
-        self._run = run
+        self._engine = EVENTS if costs is None else BATCHES
         codes = np.array([GROUPINGS[grouping[n]] for n in app.topology.names])
         self.state = new_state(app, load, codes, np.inf if target_s is None else target_s, seed, app.hosts or 0)
+        if costs is not None:
+            costs.write(self.state, app)
         self._window: list[Any] = []
         self._edges = [(p, c) for p in app.topology.names for c in app.topology.successors(p)]
 
     def advance(self, until: float) -> None:
-        while (stopped := self._run(self.state, until)) != engine.FINISHED:
+        while (stopped := self._engine.run(self.state, until)) != engine.FINISHED:
             if stopped == engine.POOL_FULL:
                 self.state = grown(self.state)
             else:
@@ -86,13 +101,13 @@ class QueueModel:
 
     def resize(self, op: int, replicas: int) -> None:
         if self.state.op_i[op, REPLICAS] != replicas:
-            engine.resize(self.state, op, replicas)
+            self._engine.resize(self.state, op, replicas)
 
     def pause(self, op: int, seconds: float) -> None:
         engine.pause(self.state, op, seconds)
 
     def resume(self, op: int) -> None:
-        engine.resume(self.state, op)
+        self._engine.resume(self.state, op)
 
     def place(self, op: int, hosts: Sequence[int]) -> None:
         """Replica r sits on ``hosts[r % len(hosts)]`` from now on; a service under way moves with it."""
@@ -100,7 +115,7 @@ class QueueModel:
         base, most = int(s.op_i[op, BASE]), self.app.topology.operators[op].max_replicas
         for slot in range(base, base + most):
             old, new = int(s.slot_i[slot, HOST]), hosts[(slot - base) % len(hosts)]
-            if s.slot_i[slot, JOB] != NONE and old != new:
+            if old != new and (s.slot_i[slot, JOB] != NONE or s.slot_f[slot, TASK_EVENTS] > 0):
                 if old >= 0:
                     s.host_busy[old] -= 1
                 s.host_busy[new] += 1

@@ -21,14 +21,14 @@ FIXED, EXPONENTIAL, UNIFORM, BY_VALUE = range(4)  # service laws
 POISSON, BATCHED = range(2)  # arrivals
 LAWS = {"fixed": FIXED, "exponential": EXPONENTIAL, "uniform": UNIFORM, "by-value": BY_VALUE}
 
-# op_i: whole numbers of an operator
-BASE, MOST, REPLICAS, GROUPING, CURSOR, LAW, EDGES, EDGES_END, SPLITS, PAUSED, IDLE, SOURCE, IN_BATCH, OP_I = range(14)
-# op_f: seconds of an operator
-MEAN_S, SPREAD, LAST_ARRIVAL, OP_F = range(4)
+# op_i: whole numbers of an operator; the last ones belong to its micro-batch
+BASE, MOST, REPLICAS, GROUPING, CURSOR, LAW, EDGES, EDGES_END, SPLITS, PAUSED, IDLE, PHASE, IN_BATCH, BATCH, TASKS, OP_I = range(16)
+# op_f: seconds of an operator; the last ones belong to its micro-batch
+MEAN_S, SPREAD, LAST_ARRIVAL, TRIGGER_S, OVERHEAD_S, TASK_S, BATCH_AT, OP_F = range(8)
 # slot_i: queue and work of a slot
 HEAD, TAIL, LENGTH, JOB, OPERATOR, HOST, SLOT_I = range(7)
-# slot_f: since when busy (within the window), the service time drawn, the slow-down it was started with
-BUSY_SINCE, SERVICE_S, SLOW, SLOT_F = range(4)
+# slot_f: since when busy (within the window), the service time drawn, the slow-down it was started with, events of a task
+BUSY_SINCE, SERVICE_S, SLOW, TASK_EVENTS, SLOT_F = range(5)
 # clock
 NOW, NEXT_ARRIVAL, BIN_S, BATCH_S, CARRY, TIMEOUT_S, TARGET_S, CLOCK = range(8)
 # count
@@ -50,6 +50,7 @@ class State(NamedTuple):
     count: Any
     rng: Any
     rates: Any  # offered events/s per interval of the load
+    sources: Any  # operators that events come to from outside
     value_cdf: Any  # cumulated probability of each event value
     by_value_s: Any  # service time per operator and value
     job_entered: Any  # when the event entered the topology
@@ -89,8 +90,8 @@ def new_state(app: App, load: Load, groupings: Array, target_s: float, seed: int
         op_i[i, [BASE, MOST, REPLICAS, IDLE]] = base, o.max_replicas, o.min_replicas, o.min_replicas
         op_i[i, [GROUPING, LAW]] = groupings[i], LAWS[service.law]
         op_i[i, [EDGES, EDGES_END]] = (mine[0], mine[-1] + 1) if mine else (0, 0)
-        op_i[i, [SPLITS, SOURCE]] = o.name in app.splits, o.name in topology.sources
-        op_f[i] = service.mean_s, service.spread, np.nan
+        op_i[i, SPLITS] = o.name in app.splits
+        op_f[i, [MEAN_S, SPREAD, LAST_ARRIVAL]] = service.mean_s, service.spread, np.nan
         if service.by_value_s:
             table[i] = np.resize(service.by_value_s, app.values.count)
         slot_i[base : base + o.max_replicas, OPERATOR] = i
@@ -102,12 +103,14 @@ def new_state(app: App, load: Load, groupings: Array, target_s: float, seed: int
     count = np.zeros(COUNT, np.int64)
     copies = [sum(int(np.ceil(s)) for p, _, s in out if p == i) for i in range(ops)]
     count[[FREE_LEFT, ARRIVALS_LAW, FANOUT]] = pool, POISSON if app.arrivals == "poisson" else BATCHED, max(copies) + 1
+    count[OPEN] = NONE
     entered, arrived, value, following = _pool(pool, 0)
     return State(
         clock,
         count,
         streams(seed),
         load.rates(),
+        np.array([place[n] for n in topology.sources], np.int64),
         np.cumsum(app.values.probabilities()),
         table,
         entered,

@@ -15,6 +15,7 @@ from foretide.apps import App
 from foretide.errors import InvalidConfig, NotReady, unknown
 from foretide.load import Load
 from foretide.model import Array, Host, Latency, Plan, Sample, Snapshot
+from foretide.sim.batch import BatchCosts
 from foretide.sim.grouping import GROUPINGS
 from foretide.sim.hosts import HostCosts, Hosts
 from foretide.sim.latency import Latencies
@@ -40,6 +41,7 @@ class WorldSettings:
     reconfiguration: Reconfiguration = field(default_factory=Pool)
     target_latency_s: float | None = None
     hosts: HostCosts = field(default_factory=HostCosts)
+    batch: BatchCosts = field(default_factory=BatchCosts)
     replicas: Mapping[str, int] | None = None
     latency_limit: int = 20_000_000
 
@@ -108,7 +110,7 @@ class World:
             if name not in GROUPINGS and name not in balance.GROUPINGS:
                 raise unknown("grouping", name, [*GROUPINGS, *balance.GROUPINGS.names])
             grouping[operator] = name if name in GROUPINGS else "shuffle"
-        if self.settings.mode != "events":
+        if self.settings.mode == "fluid":
             raise InvalidConfig(f"mode '{self.settings.mode}' is not there yet: use 'events'")
         return QueueModel(
             self.app,
@@ -117,6 +119,7 @@ class World:
             target_s=self.target_latency_s,
             seed=self.settings.seed,
             latencies=self.latencies,
+            costs=self.settings.batch if self.settings.mode == "batch" else None,
         )
 
     def _checked(self, name: str, replicas: int) -> int:

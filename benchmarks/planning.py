@@ -1,4 +1,4 @@
-"""How long one decision takes: DRS's allocation against the published times, and the exact optimum of a schedule.
+"""How long one decision takes and how good it is: DRS's allocation, the exact optimum of a schedule, and CBA beside it.
 
 Run: python benchmarks/planning.py
 """
@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from foretide.model import Prices
-from foretide.plan.optimum import optimal_schedule, schedule_cost
+from foretide.model import Array, Prices
+from foretide.plan.cost_balance import cost_balance
+from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
 from foretide.plan.processors import Network, Station, assign_processors
 
 PUBLISHED_MS = {12: 0.083, 24: 0.158, 48: 0.323, 96: 0.665, 192: 1.250}  # DRS, table II
@@ -43,6 +44,38 @@ def main() -> None:
     print(f"optimum, 10,000 windows, 500 replicas: {best_s(lambda: optimal_schedule(need, Prices(), 1), 5):.3f} s (limit 1 s)")
     best = schedule_cost(optimal_schedule(need, Prices(), 1), Prices(), 1)
     print(f"  cost of following the need / optimum: {schedule_cost(need, Prices(), 1) / best:.3f}")
+    cost_balance_against_optimum(rng)
+
+
+def random_load(rng: np.random.Generator, windows: int = 200) -> Array:
+    """A random walk, a period or bursts, each with noise: events/s at 100/s per replica, up to some 50 replicas."""
+    kind = rng.integers(3)
+    if kind == 0:
+        base = np.abs(rng.normal(0, rng.uniform(10, 150), windows).cumsum())
+    elif kind == 1:
+        base = rng.uniform(200, 2000) * (1 + rng.uniform(0.2, 1) * np.sin(np.arange(windows) / rng.uniform(2, 20)))
+    else:
+        base = np.where(rng.random(windows) < rng.uniform(0.02, 0.3), rng.uniform(500, 3000, windows), rng.uniform(50, 500))
+    return np.maximum(0.0, base + rng.normal(0, rng.uniform(5, 200), windows))
+
+
+def cost_balance_against_optimum(rng: np.random.Generator) -> None:
+    print("cost over the optimum's, 1,000 random loads of 200 windows: mean, 95th percentile, worst")
+    for told, draw in (("published prices", lambda: Prices()), ("random prices", lambda: random_prices(rng))):
+        ours, followed = [], []
+        for _ in range(1000):
+            load, prices = random_load(rng), draw()
+            need = needs(load, 0.01)
+            best = schedule_cost(optimal_schedule(need, prices, 1), prices, 1)
+            ours.append(schedule_cost(cost_balance(load, 100.0, prices, 1), prices, 1) / best)
+            followed.append(schedule_cost(need, prices, 1) / best)
+        for name, values in (("CBA", ours), ("following the need (CBA's first step)", followed)):
+            print(f"  {told}, {name}: {np.mean(values):.4f}, {np.quantile(values, 0.95):.4f}, {max(values):.4f}")
+
+
+def random_prices(rng: np.random.Generator) -> Prices:
+    """Restarts of up to ten replica-windows, re-routings of up to five."""
+    return Prices(1.0, float(rng.uniform(0, 10)), float(rng.uniform(0, 10)), float(rng.uniform(0, 5)))
 
 
 if __name__ == "__main__":

@@ -155,6 +155,12 @@ def test_sojourns_stand_in_where_no_latency_is_measured():
     assert Drs().measured_s(h) == pytest.approx(0.8)
 
 
+def test_the_papers_own_measure_counts_all_that_came_of_an_event():
+    h = history(snapshot(10.0, {"a": 2, "b": 3}, measured_s=0.3, sojourn_s=0.4))
+    assert Drs().measured_s(h) == pytest.approx(0.3)
+    assert Drs(measure="sojourn").measured_s(h) == pytest.approx(0.8)
+
+
 def test_nothing_known_is_not_ready():
     with pytest.raises(NotReady):
         Drs().plan(CHAIN, History(CHAIN), {})
@@ -162,7 +168,7 @@ def test_nothing_known_is_not_ready():
         Drs().plan(CHAIN, history(Snapshot(1.0, 1.0, {n: Sample(0, 0, 0, 1, busy_s=0) for n in CHAIN.names})), {})
 
 
-@pytest.mark.parametrize("wrong", [{"t_max_s": 0.1}, {"alpha": 1.0}, {"model": "mg1"}])
+@pytest.mark.parametrize("wrong", [{"t_max_s": 0.1}, {"alpha": 1.0}, {"model": "mg1"}, {"measure": "p99"}])
 def test_wrong_constants_are_named(wrong):
     with pytest.raises(InvalidConfig):
         Drs(**wrong)

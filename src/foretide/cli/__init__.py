@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from foretide.cli import demo, systems
+from foretide.cli import bench, demo, systems
 from foretide.errors import ForetideError
 
 
@@ -34,3 +34,4 @@ app = _App(
 app.command("demo")(demo.command)
 app.command("systems")(systems.list_systems)
 app.command("models")(systems.list_models)
+app.add_typer(bench.app, name="bench")

@@ -29,7 +29,9 @@ class Drs:
     optimization 6). Nothing changes within ``reallocate_after_s`` (T_ra) of the last change. Measurements are smoothed over
     ``smoothing`` windows, or by ``D <- alpha*D + (1 - alpha)*d`` when ``alpha`` is given. The model is multiplied by
     ``max(1, measured/model)`` of the present allocation (from the authors' code; the paper is silent). ``model`` is ``mmk`` or
-    ``gigk``. With ``foresight`` the highest forecast replaces the smoothed load, which DRS itself does not do.
+    ``gigk``. ``measure`` says what is held against the target: the end-to-end ``latency``, or the ``sojourn`` times summed over an
+    event and all that came of it, as the paper defines T. With ``foresight`` the highest forecast replaces the smoothed load, which
+    DRS itself does not do.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Drs:
         smoothing: int = 6,
         alpha: float | None = None,
         model: Literal["mmk", "gigk"] = "gigk",
+        measure: Literal["latency", "sojourn"] = "latency",
         foresight: bool = False,
     ) -> None:
         if not 0 <= t_min_s < t_max_s:
@@ -49,9 +52,11 @@ class Drs:
             raise InvalidConfig(f"alpha {alpha}: need 0 <= alpha < 1")
         if model not in ("mmk", "gigk"):
             raise InvalidConfig(f"unknown model '{model}' of the drs planner; valid: mmk, gigk")
+        if measure not in ("latency", "sojourn"):
+            raise InvalidConfig(f"the drs planner cannot measure '{measure}'; valid: latency, sojourn")
         self.t_max_s, self.t_min_s, self.total = t_max_s, t_min_s, total
         self.reallocate_after_s, self.smoothing, self.alpha = reallocate_after_s, smoothing, alpha
-        self.model, self.foresight = model, foresight
+        self.model, self.measure, self.foresight = model, measure, foresight
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         running = tuple(max(1, history.replicas(n)) for n in topology.names)
@@ -96,11 +101,16 @@ class Drs:
         return variability(float(np.mean(arrival)) if arrival else None, float(np.mean(service)) if service else None)
 
     def measured_s(self, history: History) -> float | None:
-        """Smoothed mean latency since replicas last changed: end to end where known, else the sojourns summed by visits."""
+        """Smoothed mean latency since replicas last changed: end to end where asked and known, else sojourns summed by visits."""
         since = history.since_change_s()
         settled = [s for s in history.recent(1000) if since is None or s.at > history.now - since]
-        times = [t for t in map(_latency_s, settled) if t is not None]
+        times = [t for t in (self._seen_s(s) for s in settled) if t is not None]
         return self._smooth(np.array(times)) if times else None
+
+    def _seen_s(self, snapshot: Snapshot) -> float | None:
+        if self.measure == "latency" and snapshot.latency is not None and snapshot.latency.count > 0:
+            return snapshot.latency.mean_ms / 1e3
+        return total_sojourn_s(snapshot)
 
     def _choose(self, network: Network, running: tuple[int, ...], measured_s: float | None) -> tuple[tuple[int, ...], str]:
         if self.total is not None:
@@ -143,9 +153,8 @@ class Drs:
         return Plan(dict(zip(topology.names, target, strict=True)), {**reasons, "": why})
 
 
-def _latency_s(snapshot: Snapshot) -> float | None:
-    if snapshot.latency is not None and snapshot.latency.count > 0:
-        return snapshot.latency.mean_ms / 1e3
+def total_sojourn_s(snapshot: Snapshot) -> float | None:
+    """Seconds that an event from outside and all that came of it spent queued and served (DRS, equation 4, as measured)."""
     load = sum(s.offered or 0.0 for s in snapshot.samples.values())
     samples = [s for s in snapshot.samples.values() if s.arrived > 0]
     if load <= 0 or any(s.sojourn_s is None for s in samples):

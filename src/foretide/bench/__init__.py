@@ -1,0 +1,14 @@
+"""Published tables and figures again, in the simulator: ours beside the published value. One module per paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foretide.bench.paper import Table
+from foretide.registry import Part, Registry
+
+PAPERS: Registry[Sequence[Table]] = Registry(
+    "paper",
+    (Part("drs", "foretide.bench.drs:tables", "figures 6, 8, 9, 10 and table II", "DRS, IEEE/ACM ToN 2017"),),
+)
+"""Building a paper runs it: ``PAPERS.build("drs", seed=1)`` gives its tables."""

@@ -1,0 +1,56 @@
+"""Reads the offset log in a query's checkpoint: what a micro-batch takes from each of its sources.
+
+Spark writes this log before it runs a batch and finds the same there on a replay, so counts taken from it are exact across crashes.
+An operator's inputs are a union with its edges last: the last line of a batch's offsets is theirs.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foretide.errors import PipelineFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """Of one batch, per source in order: where it starts (None for the first batch) and where it ends."""
+
+    start: tuple[Any, ...]
+    end: tuple[Any, ...]
+
+
+class Checkpoint:
+    """The checkpoint folder of one query."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def last_batch(self) -> int | None:
+        """The newest batch whose offsets were logged; None before the first."""
+        return max((int(f.name) for f in (self.root / "offsets").glob("*") if f.name.isdigit()), default=None)
+
+    def check(self) -> None:
+        """Raise one clear sentence when the newest batch cannot be read."""
+        if (last := self.last_batch()) is not None:
+            self.offsets(last)
+
+    def offsets(self, batch: int) -> Offsets:
+        end = self._read(batch)
+        known = batch > 0 and (self.root / "offsets" / str(batch - 1)).exists()
+        return Offsets(self._read(batch - 1) if known else (None,) * len(end), end)
+
+    def _read(self, batch: int) -> tuple[Any, ...]:
+        file = self.root / "offsets" / str(batch)
+        try:
+            lines = file.read_text().splitlines()
+            if len(lines) < 3 or not lines[0].startswith("v"):
+                raise ValueError("it is empty or torn")
+            return tuple(None if line == "-" else json.loads(line) for line in lines[2:])
+        except (OSError, ValueError) as error:
+            raise PipelineFailed(
+                f"the checkpoint file {file} cannot be read ({error}): nothing was deleted; restore the checkpoint folder from a "
+                "copy, or start the pipeline anew in another directory"
+            ) from error

@@ -1,0 +1,130 @@
+"""Executors: how busy each is, asking the cluster manager for more, giving some back after they are drained.
+
+Totals sent to the cluster manager are absolute. The calls are the same for standalone, YARN and Kubernetes; local mode has one
+executor, the driver, and nothing to ask for.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import SparkSession
+
+from foretide.errors import ActuationError
+from foretide.model import Host
+
+if TYPE_CHECKING:
+    from foretide.spark.query import OperatorQuery
+
+log = logging.getLogger(__name__)
+DRIVER = "driver"
+
+
+class Executors:
+    """The executors of one Spark application."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.spark = spark
+        context = spark.sparkContext
+        self.local = str(context.master).startswith("local") and not str(context.master).startswith("local-cluster")
+        self.cores = int(context.getConf().get("spark.executor.cores", "0") or 0) or 1
+        self._told = False
+        self._busy_ms: dict[str, tuple[float, float]] = {}
+        self._jobs_seen: dict[str, int] = {}
+        self._releasing: set[str] = set()
+
+    @property
+    def _context(self) -> Any:
+        return self.spark.sparkContext._jsc.sc()
+
+    def names(self) -> tuple[str, ...]:
+        """Live executors that are not being given back; in local mode the driver."""
+        found = self._context.statusStore().executorList(True)
+        every = [found.apply(i).id() for i in range(found.size())]
+        return tuple(n for n in every if (n == DRIVER) == self.local and n not in self._releasing)
+
+    def wanted_for(self, slots: int) -> int:
+        """Executors that hold this many slots.
+
+        ``ceil(slots / cores per executor)``
+        """
+        return max(1, math.ceil(slots / self.cores))
+
+    def request(self, total: int, release: Sequence[str] = ()) -> None:
+        """Have ``total`` executors: ask for the missing ones, drain and give back ``release`` first, then the least busy."""
+        if self.local:
+            if not self._told:
+                log.warning("local mode has one executor, the driver: executors stay as they are")
+                self._told = True
+            return
+        try:
+            running = self.names()
+            going = [n for n in release if n in running]
+            spare = [n for n in self._least_busy(running) if n not in going]
+            while len(running) - len(going) > total and spare:
+                going.append(spare.pop(0))
+            for name in going:
+                self._drain(name)
+            empty = self.spark.sparkContext._jvm.scala.collection.immutable.Map.empty()  # type: ignore[union-attr]
+            if not self._context.requestTotalExecutors(total, 0, empty):
+                raise ActuationError(f"the cluster manager refused {total} executors")
+        except ActuationError:
+            raise
+        except Exception as error:
+            raise ActuationError(f"the cluster manager could not be asked for {total} executors: {error}") from error
+
+    def _drain(self, name: str) -> None:
+        """No new task goes there; it exits by itself when its tasks are done and its shuffle blocks have moved."""
+        jvm = self.spark.sparkContext._jvm
+        none = getattr(jvm.scala, "None$").__getattr__("MODULE$")  # type: ignore[union-attr]
+        info = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("given back by foretide", none)  # type: ignore[union-attr]
+        if self._context.schedulerBackend().decommissionExecutor(name, info, True, False):
+            self._releasing.add(name)
+
+    def _least_busy(self, names: Sequence[str]) -> list[str]:
+        return sorted(names, key=lambda n: (self._busy_ms.get(n, (0.0, 0.0))[1], -int(n) if n.isdigit() else 0))
+
+    def utilization(self, now: float) -> tuple[Host, ...]:
+        """Task seconds per core and second since the last call, per executor; only executors seen twice have a figure."""
+        found = self._context.statusStore().executorList(True)
+        hosts, seen = [], {}
+        for i in range(found.size()):
+            e = found.apply(i)
+            name, total_ms, cores = e.id(), float(e.totalDuration()), int(e.totalCores())
+            if (name == DRIVER) != self.local:
+                continue
+            before = self._busy_ms.get(name)
+            seen[name] = (now, total_ms)
+            if before is not None and now > before[0]:
+                used = (total_ms - before[1]) / 1e3 / (now - before[0])
+                hosts.append(Host(name, max(0.0, used / max(cores, 1)), float(max(cores, 1))))
+        self._busy_ms = seen
+        return tuple(hosts)
+
+    def busy_s(self, query: OperatorQuery) -> float | None:
+        """Task seconds of a query's jobs since the last call, from Spark's own metrics; None when no job ended."""
+        if query.query is None:
+            return None
+        tracker = self.spark.sparkContext.statusTracker()
+        last = self._jobs_seen.get(query.name, -1)
+        jobs = sorted(j for j in tracker.getJobIdsForGroup(query.query.runId) if j > last)
+        total_ms, ended = 0.0, False
+        for job in jobs:
+            info = tracker.getJobInfo(job)
+            if info is None or info.status == "RUNNING":
+                break
+            self._jobs_seen[query.name], ended = job, True
+            total_ms += sum(self._stage_ms(stage) for stage in info.stageIds)
+        return total_ms / 1e3 if ended else None
+
+    def _stage_ms(self, stage: int) -> float:
+        try:
+            return float(self._context.statusStore().lastStageAttempt(stage).executorRunTime())
+        except Exception as error:  # a stage that was skipped, or is already forgotten, has no metrics
+            if not re.search("NoSuchElement", str(error)):
+                raise
+            return 0.0

@@ -1,0 +1,73 @@
+"""The probe: what a running pipeline did since the last read, as a Snapshot.
+
+Counts are of batches delivered in the window; backlogs are exact at the moment of the read. A function per event knows its busy
+time from its own tasks; a DataFrame function from Spark's task metrics.
+"""
+
+from __future__ import annotations
+
+from foretide.errors import NotReady
+from foretide.model import Latency, Sample, Snapshot
+from foretide.spark.executors import Executors
+from foretide.spark.ledger import Window
+from foretide.spark.running import Running
+from foretide.spark.stamps import latency
+
+
+class PipelineProbe:
+    """Reads one running pipeline. The first read only opens the first window."""
+
+    def __init__(self, running: Running, executors: Executors, target_latency_s: float | None = None) -> None:
+        self.running = running
+        self.executors = executors
+        self.target_latency_s = target_latency_s
+        self._last_at: float | None = None
+        self._arrivals: dict[str, tuple[int, int]] = {}
+
+    def read(self, now: float) -> Snapshot:
+        self.running.check()
+        last_at, self._last_at = self._last_at, now
+        lags = {n: self.running.lag(n) for n in self.running.topology.names}
+        with self.running.ledger.changed:
+            windows = self.running.ledger.take()
+            arrivals = {n: self.running.arrivals(n, now, lags[n]) for n in windows}
+            waiting = {n: sum(arrivals[n]) - self.running.consumed(n) for n in windows}
+        before, self._arrivals = self._arrivals, arrivals
+        hosts = self.executors.utilization(now)
+        if last_at is None or now <= last_at:
+            raise NotReady("the pipeline has just started: the first window is not over")
+        samples = {}
+        for n, window in windows.items():
+            inside, outside = (max(0, a - b) for a, b in zip(arrivals[n], before[n], strict=True))
+            samples[n] = self._sample(n, window, waiting[n], (inside, outside))
+        return Snapshot(now, now - last_at, samples, hosts, self._end_to_end(windows))
+
+    def _sample(self, name: str, window: Window, waiting: int, came: tuple[int, int]) -> Sample:
+        query = self.running.queries[name]
+        replicas = query.in_flight or self.running.replicas[name]
+        by_replica = window.by_replica(replicas)
+        busy_s = window.busy_s
+        if query.wired.step.kind == "frame" and busy_s is None:
+            busy_s = self.executors.busy_s(query)
+        return Sample(
+            arrived=float(sum(came)),
+            processed=float(window.processed),
+            backlog=float(max(0, waiting)),
+            replicas=replicas,
+            emitted={c: float(window.emitted(f"to.{c}")) for c in self.running.topology.successors(name)},
+            busy_s=busy_s,
+            offered=float(came[1]) if query.wired.sources else None,
+            dropped=float(window.diverted) if query.wired.diverts else None,
+            sojourn_s=window.sojourn_s,
+            latency=latency(*window.ages(), self.target_latency_s),
+            replica_busy_s=by_replica[0] if by_replica else None,
+            replica_processed=by_replica[1] if by_replica else None,
+            scv_service=window.scv_service,
+        )
+
+    def _end_to_end(self, windows: dict[str, Window]) -> Latency | None:
+        """Age of the events that left: those done at operators that feed nobody else."""
+        parts = [windows[n].ages() for n in self.running.topology.sinks]
+        ages = [a for groups, _, _ in parts for a in groups]
+        counts = [c for _, found, _ in parts for c in found]
+        return latency(ages, counts, sum(total for _, _, total in parts), self.target_latency_s)

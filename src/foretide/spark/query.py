@@ -1,0 +1,242 @@
+"""One operator as one streaming query: take a batch, spread it over the replicas of this moment, work, deliver.
+
+Exactly once: Spark logs what a batch takes before it runs; the outbox makes all it gives visible by one rename. A batch that was
+delivered before a crash is skipped when Spark replays it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame, Observation
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+
+from foretide.balance.osg import OnlineShuffle
+from foretide.errors import PipelineFailed
+from foretide.spark.checkpoints import Checkpoint
+from foretide.spark.edge_source import edge_stream
+from foretide.spark.edges import File, Inbox, Manifest, Outbox, Piece, discard, plus, share, tidy
+from foretide.spark.generator import Generator
+from foretide.spark.ledger import Batch
+from foretide.spark.pipeline import STAMP
+from foretide.spark.spread import feedback, spread
+from foretide.spark.stamps import summary
+from foretide.spark.tasks import Report, Reports, Work, run_batches, run_events
+from foretide.spark.wiring import ERROR, OUT, TO, Wired, apply_frame, open_source, stamped
+
+if TYPE_CHECKING:
+    from foretide.spark.running import Running
+
+POLL_S = 0.5
+DEAD = "dead"
+
+
+class OperatorQuery:
+    """Runs one wired operator until stopped. Its batches run one after another, on a thread of Spark's."""
+
+    def __init__(self, wired: Wired, running: Running) -> None:
+        self.wired = wired
+        self.name = wired.name
+        self.running = running
+        self.outbox = Outbox(running.path / "edges" / self.name)
+        self.checkpoint = Checkpoint(running.path / "checkpoints" / self.name)
+        self.inbox = Inbox(running.path / "edges", self.name, wired.producers)
+        self.grouping = wired.step.new_grouping(running.grouping)
+        self.in_flight: int | None = None
+        self.query: StreamingQuery | None = None
+        self._work = Work(
+            self.name,
+            wired.step.function,
+            to_arrow_schema(wired.written, timezone="UTC"),
+            {o: frozenset(s.names) for o, s in wired.gives.items()},
+            wired.diverts,
+            running.pipeline.sample_every,
+            self.grouping if isinstance(self.grouping, OnlineShuffle) else None,
+        )
+
+    def start(self) -> None:
+        spark, step = self.running.spark, self.wired.step
+        parts = [open_source(spark, s, self.running.started_at) for s in self.wired.sources]
+        parts = [p.select(*stamped(self.wired.takes).names) for p in parts]
+        if self.wired.producers:
+            where = (self.running.path / "edges", self.name, self.wired.producers)
+            pause_s = 0.75 * self.running.pipeline.trigger_s
+            parts.append(edge_stream(spark, where, stamped(self.wired.takes), self.running.limit_file(self.name), pause_s))
+        frame = parts[0]
+        for part in parts[1:]:
+            frame = frame.unionByName(part)
+        conf = {"spark.sql.shuffle.partitions": str(step.max_replicas)} if self.wired.stateful else {}
+        if self.wired.stateful:
+            frame = apply_frame(step, frame)
+        every_s = self.running.pipeline.trigger_s if self.wired.sources else min(POLL_S, self.running.pipeline.trigger_s)
+        with self.running.settings(self.name, conf):
+            self.query = (
+                frame.writeStream.foreachBatch(self._batch)
+                .queryName(f"{self.running.pipeline.name}.{self.name}")
+                .outputMode(step.output_mode)
+                .option("checkpointLocation", str(self.checkpoint.root))
+                .trigger(processingTime=f"{round(every_s * 1000)} milliseconds")
+                .start()
+            )
+
+    def _batch(self, frame: DataFrame, batch: int) -> None:
+        try:
+            self._step(frame, batch)
+        except Exception as error:
+            raise self.running.failed(self.name, error) from error
+        finally:
+            self.in_flight = None
+
+    def _step(self, frame: DataFrame, batch: int) -> None:
+        self._forget(batch - 1)
+        if self.outbox.has(batch):
+            return
+        replicas = self.in_flight = self.running.replicas[self.name]
+        pieces, generated = self._taken(batch)
+        staging = self.outbox.stage(batch)
+        begun = time.perf_counter()
+        count, reports = self._run(frame, replicas, [p for found in pieces.values() for p in found], staging)
+        spent_s = time.perf_counter() - begun
+        consumed = {p: sum(f.events for f in found) for p, found in pieces.items()} | generated
+        if count is not None and self.wired.sources and not generated:
+            consumed[self.wired.sources[0].name] = count - sum(consumed.values())
+        files = self._folders(staging)
+        latency_of = None if reports else self._stamps(staging, files)
+        delivered = {folder: sum(n for _, n in found) for folder, found in files.items()}
+        files = self._write_sinks(frame, staging, batch, files)
+        before = self.running.ledger.latest(self.name)
+        now = time.time()
+        manifest = Manifest(batch, now, replicas, plus(before.consumed, consumed), plus(before.delivered, delivered), files)
+        self.outbox.deliver(staging, manifest)
+        waited_s = sum(f.events * (now - f.delivered_at) for found in pieces.values() for f in found)
+        if not pieces:
+            waited_s = sum(now * r.processed - r.stamp_sum for r in reports)
+        self.running.delivered(self, Batch(manifest, consumed, delivered, reports, None, max(0.0, waited_s), latency_of), spent_s)
+        if reports:
+            self.grouping.learn(feedback(self.grouping, reports, replicas, spent_s))
+
+    def _taken(self, batch: int) -> tuple[dict[str, list[Piece]], dict[str, int]]:
+        """Files per producer, and events per generated source, that a batch takes."""
+        offsets = self.checkpoint.offsets(batch)
+        pieces = {}
+        if self.wired.producers:
+            pieces = self.inbox.between(offsets.start[-1] or self.inbox.start(), offsets.end[-1] or self.inbox.start())
+        generated = {}
+        for source, start, end in zip(self.wired.sources, offsets.start, offsets.end, strict=False):
+            if isinstance(source.open, Generator) and end is not None:
+                generated[source.name] = end["events"] - (start or {"events": 0})["events"]
+        return pieces, generated
+
+    def _forget(self, batch: int) -> None:
+        """Remove what an earlier batch consumed: Spark has committed it when the next one starts."""
+        if batch >= 0 and (self.checkpoint.root / "offsets" / str(batch)).exists():
+            discard([p.path for found in self._taken(batch)[0].values() for p in found])
+        self.outbox.sweep()
+
+    def _run(self, frame: DataFrame, replicas: int, pieces: Sequence[Piece], staging: Path) -> tuple[int | None, list[Report]]:
+        """Work on the batch and write what it gives; events seen (None: not counted here) and reports."""
+        w = self.wired
+        if not w.sources and not pieces and not w.stateful:
+            return None, []
+        if w.stateful:
+            self._write(self._restamped(frame.coalesce(replicas)), staging)
+            return None, []
+        if not w.sources:
+            frame = frame.sparkSession.read.schema(stamped(w.takes)).parquet(*[str(p.path) for p in pieces])
+        if w.step.kind == "frame":
+            observed = Observation()
+            counted = frame.observe(observed, sf.count(sf.lit(1)).alias("events"))
+            placed = spread(counted, self.grouping, replicas, w.step.key)
+            self._write(self._restamped(apply_frame(w.step, placed)), staging)
+            return int(observed.get["events"]), []
+        placed = spread(frame, self.grouping, replicas, w.step.key)
+        accumulator = self.running.spark.sparkContext.accumulator({}, Reports())
+        body = run_events if w.step.kind == "events" else run_batches
+        self._write(placed.mapInArrow(body(self._work, accumulator.add), w.written), staging)
+        reports = sorted(accumulator.value.values(), key=lambda r: r.replica)
+        return sum(r.processed for r in reports), reports
+
+    @staticmethod
+    def _restamped(frame: DataFrame) -> DataFrame:
+        """A function that lost the stamps (an aggregation, say) starts new ones."""
+        return frame if STAMP in frame.columns else frame.withColumn(STAMP, sf.lit(time.time()))
+
+    def _write(self, frame: DataFrame, staging: Path) -> None:
+        """One pass over the result into ``staging/data``: one folder per channel when there is more than one."""
+        channels, target = self.wired.channels, str(staging / "data")
+        if not channels and not self.wired.diverts:
+            frame.write.format("noop").mode("overwrite").save()
+            return
+        limit = self.running.least_limit(c.partition(".")[2] for channel in channels for c in channel.folders)
+        if len(channels) == 1 and not self.wired.diverts and OUT not in frame.columns and channels[0].predicate is None:
+            frame.select(*channels[0].columns).write.option("maxRecordsPerFile", limit).parquet(target)
+            return
+        going = [sf.when(self._goes(i), sf.lit(str(i))) for i in range(len(channels))]
+        if self.wired.diverts:
+            going.append(sf.when(sf.col(ERROR).isNotNull(), sf.lit(DEAD)))
+        sent = frame.withColumn(TO, sf.explode(sf.array_compact(sf.array(*going))))
+        sent.write.partitionBy(TO).option("maxRecordsPerFile", limit).parquet(target)
+
+    def _goes(self, channel: int) -> Column:
+        c = self.wired.channels[channel]
+        test = sf.lit(True)
+        if self.wired.diverts:
+            test = test & sf.col(ERROR).isNull()
+        if c.output is not None:
+            test = test & (sf.col(OUT) == c.output)
+        return test & sf.expr(f"({c.predicate})") if c.predicate else test
+
+    def _folders(self, staging: Path) -> dict[str, tuple[File, ...]]:
+        """Turn what was written into one folder per reader; the files of each."""
+        data, found = staging / "data", {}
+        channels = self.wired.channels
+        for i, channel in enumerate(channels):
+            written = data / f"{TO}={i}" if (data / f"{TO}={i}").is_dir() else data
+            if not written.is_dir() or (written == data and any(e.is_dir() for e in data.iterdir())):
+                continue
+            files = tidy(written)
+            if files:
+                first, *others = channel.folders
+                os.rename(written, staging / first)
+                share(staging / first, [staging / o for o in others])
+                found.update(dict.fromkeys(channel.folders, files))
+        dead = data / f"{TO}={DEAD}"
+        if dead.is_dir() and (files := tidy(dead)):
+            os.rename(dead, staging / DEAD)
+            found[DEAD] = files
+        shutil.rmtree(data, ignore_errors=True)
+        return found
+
+    @staticmethod
+    def _stamps(staging: Path, files: Mapping[str, tuple[File, ...]]) -> tuple[Any, float, float] | None:
+        """Stamps of what a DataFrame function gave, read back from the first reader's files."""
+        for folder, found in files.items():
+            stamps = np.concatenate([pq.read_table(staging / folder / n, columns=[STAMP])[STAMP].to_numpy() for n, _ in found])
+            return summary(stamps), float(len(stamps)), float(stamps.sum())
+        return None
+
+    def _write_sinks(
+        self, frame: DataFrame, staging: Path, batch: int, files: dict[str, tuple[File, ...]]
+    ) -> dict[str, tuple[File, ...]]:
+        """Hand the batch to the users' own writers; what they took is not kept here."""
+        kept = dict(files)
+        for sink in self.wired.sinks:
+            folder = f"sink.{sink.name}"
+            if sink.write is None or folder not in kept:
+                continue
+            try:
+                sink.write(frame.sparkSession.read.parquet(str(staging / folder)).drop(STAMP), batch)
+            except Exception as error:
+                raise PipelineFailed(f"the writer of sink '{sink.name}' failed on batch {batch}: {error}") from error
+            shutil.rmtree(staging / folder)
+            del kept[folder]
+        return kept

@@ -1,0 +1,76 @@
+"""Spreads a batch's events over replicas, with any grouping, by ``repartitionById``.
+
+Round-robin and grouping by key are said in Spark SQL (by Spark's own hash: equal keys meet, whatever the hash). Every other grouping runs
+as a Python pass before the work, with its own ``assign``; the keys it saw travel on where the grouping learns costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+
+from foretide.balance.count_min import CostSketch
+from foretide.balance.grouping import Feedback, Grouping
+from foretide.balance.key_hash import KeyHash
+from foretide.balance.keys import keys_of
+from foretide.balance.osg import OnlineShuffle
+from foretide.balance.shuffle import Shuffle
+from foretide.spark.pipeline import STAMP
+from foretide.spark.tasks import KEY, Report
+
+REPLICA = "_replica"
+
+
+def spread(frame: DataFrame, grouping: Grouping, replicas: int, key: str | None) -> DataFrame:
+    """The same events in ``replicas`` partitions; partition id = replica id. A grouping that learns costs adds the column ``_key``."""
+    learns = isinstance(grouping, OnlineShuffle)
+    if replicas == 1 and not learns:
+        return frame.coalesce(1)
+    names = [key] if key else [c for c in frame.columns if c != STAMP]
+    if isinstance(grouping, Shuffle):
+        placed = frame.withColumn(REPLICA, (sf.monotonically_increasing_id() % replicas).cast("int"))
+    elif isinstance(grouping, KeyHash):
+        placed = frame.withColumn(REPLICA, sf.pmod(sf.xxhash64(*names), sf.lit(replicas)).cast("int"))
+    else:
+        schema = StructType([*frame.schema.fields, StructField(KEY, LongType()), StructField(REPLICA, IntegerType())])
+        placed = frame.mapInArrow(_assign(grouping, replicas, names), schema)
+        if not learns:
+            placed = placed.drop(KEY)
+    return placed.repartitionById(replicas, sf.col(REPLICA)).drop(REPLICA)
+
+
+def _assign(
+    grouping: Grouping, replicas: int, names: Sequence[str]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        start = context.partitionId() if context else 0
+        for batch in batches:
+            keys = keys_of([batch.column(n) for n in names])
+            ids = pa.array(grouping.assign(keys, replicas, start), pa.int32())
+            columns = [*batch.columns, pa.array(keys.view(np.int64)), ids]
+            yield pa.RecordBatch.from_arrays(columns, [*batch.schema.names, KEY, REPLICA])
+            start += batch.num_rows
+
+    return body
+
+
+def feedback(grouping: Grouping, reports: Sequence[Report], replicas: int, span_s: float) -> Feedback:
+    """What a finished batch teaches its grouping."""
+    busy_s, processed, expected_s = np.zeros(replicas), np.zeros(replicas), np.zeros(replicas)
+    costs: CostSketch | None = None
+    for r in reports:
+        busy_s[r.replica], processed[r.replica], expected_s[r.replica] = r.busy_s, r.processed, r.expected_s
+        if r.costs is not None:
+            found = CostSketch.from_bytes(r.costs)
+            if costs is None:
+                costs = found
+            else:
+                costs.merge(found)
+    return Feedback(busy_s, processed, span_s, costs, expected_s if isinstance(grouping, OnlineShuffle) else None)

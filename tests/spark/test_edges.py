@@ -1,0 +1,117 @@
+"""Delivery by one rename, replay, exact counts, admission, cleaning up: files only, no Spark."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretide.errors import PipelineFailed
+from foretide.spark.edges import Inbox, Manifest, Outbox, Position, discard, plus, share, tidy
+
+
+def deliver(outbox: Outbox, batch: int, counts: list[int], at: float = 0.0) -> None:
+    staging = outbox.stage(batch)
+    (staging / "to.b").mkdir()
+    for i, n in enumerate(counts):
+        pq.write_table(pa.table({"id": list(range(n))}), staging / "to.b" / f"part-{i}.parquet")
+    files = tidy(staging / "to.b")
+    outbox.deliver(staging, Manifest(batch, at, 1, {}, {"to.b": sum(counts)}, {"to.b": files}))
+
+
+@pytest.fixture
+def outbox(tmp_path: Path) -> Outbox:
+    box = Outbox(tmp_path / "a")
+    box.create()
+    return box
+
+
+def test_a_batch_is_invisible_until_it_is_delivered(outbox: Outbox) -> None:
+    staging = outbox.stage(0)
+    (staging / "to.b").mkdir()
+    assert not outbox.has(0)
+    assert outbox.latest() is None
+    assert Inbox(outbox.root.parent, "b", ["a"]).pieces("a", Position()) == []
+    outbox.deliver(staging, Manifest(0, 1.0, 2))
+    assert outbox.has(0)
+    assert outbox.latest() == Manifest(0, 1.0, 2)
+
+
+def test_what_a_crash_left_in_staging_is_replaced(outbox: Outbox) -> None:
+    (outbox.stage(0) / "torn").touch()
+    assert list(outbox.stage(0).iterdir()) == []
+
+
+def test_empty_files_are_dropped_and_counts_are_exact(outbox: Outbox) -> None:
+    deliver(outbox, 0, [3, 0, 4])
+    assert [n for _, n in outbox.manifest(0).files["to.b"]] == [3, 4]
+    assert len(list((outbox.folder(0) / "to.b").iterdir())) == 2
+
+
+def test_shared_files_outlive_the_first_reader(outbox: Outbox, tmp_path: Path) -> None:
+    deliver(outbox, 0, [3])
+    share(outbox.folder(0) / "to.b", [outbox.folder(0) / "to.c"])
+    discard(list((outbox.folder(0) / "to.b").iterdir()))
+    assert not (outbox.folder(0) / "to.b").exists()
+    assert len(list((outbox.folder(0) / "to.c").iterdir())) == 1
+
+
+def test_a_sweep_keeps_what_has_readers_and_the_newest(outbox: Outbox) -> None:
+    for batch in range(3):
+        deliver(outbox, batch, [1])
+    for batch in (0, 2):
+        discard(list((outbox.folder(batch) / "to.b").iterdir()))
+    outbox.sweep()
+    assert outbox.batches() == [1, 2]
+
+
+def test_a_limit_takes_whole_files_oldest_first_and_at_least_one(outbox: Outbox) -> None:
+    deliver(outbox, 0, [5, 5], at=1.0)
+    deliver(outbox, 1, [50], at=2.0)
+    inbox = Inbox(outbox.root.parent, "b", ["a"])
+    first = inbox.advance(inbox.start(), limit=7)
+    second = inbox.advance(first, limit=7)
+    third = inbox.advance(second, limit=7)
+    assert [p.events for p in inbox.between(inbox.start(), first)["a"]] == [5]
+    assert [p.events for p in inbox.between(first, second)["a"]] == [5]
+    assert [p.events for p in inbox.between(second, third)["a"]] == [50]
+    assert inbox.advance(third, limit=7) == third
+    assert inbox.between(third, third) == {}
+
+
+@given(st.lists(st.lists(st.integers(1, 5), max_size=3), max_size=5), st.integers(1, 12))
+@settings(deadline=None, max_examples=20)
+def test_every_file_is_taken_once_whatever_the_limit(
+    tmp_path_factory: pytest.TempPathFactory, batches: list[list[int]], limit: int
+) -> None:
+    outbox = Outbox(tmp_path_factory.mktemp("edges") / "a")
+    outbox.create()
+    for i, counts in enumerate(batches):
+        deliver(outbox, i, counts)
+    inbox = Inbox(outbox.root.parent, "b", ["a"])
+    at, taken = inbox.start(), []
+    while (reached := inbox.advance(at, limit)) != at:
+        taken += [p.path for p in inbox.between(at, reached)["a"]]
+        at = reached
+    assert len(taken) == len(set(taken)) == sum(len(counts) for counts in batches)
+
+
+def test_a_vanished_outbox_is_one_sentence(outbox: Outbox) -> None:
+    outbox.root.rmdir()
+    for call in (outbox.latest, lambda: outbox.has(3), outbox.batches):
+        with pytest.raises(PipelineFailed, match="is gone: nothing was deleted"):
+            call()
+
+
+def test_a_torn_manifest_is_one_sentence(outbox: Outbox) -> None:
+    deliver(outbox, 0, [1])
+    (outbox.folder(0) / "manifest.json").write_text("{")
+    with pytest.raises(PipelineFailed, match=r"manifest\.json cannot be read"):
+        outbox.latest()
+
+
+def test_totals_add_up() -> None:
+    assert plus({}, {"a": 1}) == {"a": 1}
+    assert plus({"a": 1, "b": 2}, {"b": 3, "c": 4}) == {"a": 1, "b": 5, "c": 4}

@@ -1,0 +1,64 @@
+"""Declarations: what reads like PySpark works, every mistake is an error before anything starts."""
+
+from typing import Any
+
+import pytest
+
+from foretide.errors import InvalidConfig, InvalidTopology
+from foretide.spark import Pipeline
+
+
+def same(event: Any) -> Any:
+    return event
+
+
+@pytest.fixture
+def pipeline() -> Pipeline:
+    p = Pipeline("p")
+    p.source("src", lambda spark: spark.readStream.format("rate").load(), stamp="timestamp")
+    p.operator(inputs="src", name="a", outputs={"good": "id long", "bad": "id long, why string"})(same)
+    return p
+
+
+def test_the_topology_of_splits_joins_and_loops(pipeline: Pipeline) -> None:
+    pipeline.operator(inputs={"a:good": "id > 3"}, name="b", max_replicas=4)(same)
+    pipeline.operator(inputs=["b", "a:good", "c"], name="c")(same)
+    pipeline.sink("out", inputs="c")
+    t = pipeline.topology()
+    assert t.edges == (("a", "b"), ("b", "c"), ("a", "c"), ("c", "c"))
+    assert (t.sources, t.sinks, t.has_loop, t["b"].max_replicas) == (("a",), ("c",), True, 4)
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda p: p.operator(inputs="nobody", name="b")(same), "reads from 'nobody', which does not exist; known: src, a"),
+        (lambda p: p.operator(inputs="a", name="b")(same), "output 'None' of 'a', which does not exist; write 'a:NAME'.*good, bad"),
+        (lambda p: p.operator(inputs="a:ugly", name="b")(same), "output 'ugly' of 'a'"),
+        (lambda p: p.operator(inputs="src", name="a")(same), "already has a part named 'a'"),
+        (lambda p: p.sink("src", inputs="a:good"), "already has a part named 'src'"),
+        (lambda p: p.operator(inputs=["a:good", "a:bad"], name="b")(same), "lists input 'a' twice"),
+        (lambda p: p.operator(inputs=[], name="b")(same), "has no inputs"),
+        (lambda p: p.operator(inputs={"src": "id > 1"}, name="b")(same), "an operator reads it, whole"),
+        (lambda p: p.sink("out", inputs=["a:good", "src"]), "one sink per input"),
+        (lambda p: p.sink("out", inputs="src"), "an operator reads it, whole"),
+        (lambda p: p.operator(inputs="src", name="b", min_replica=2), "unknown operator setting 'min_replica'; did you mean"),
+        (lambda p: p.operator(inputs="src", name="b", on_error="ignore"), "unknown on_error 'ignore'"),
+        (lambda p: p.operator(inputs="src", name="b", grouping="shufle"), "unknown grouping 'shufle'; did you mean 'shuffle'"),
+        (lambda p: p.frame(inputs="src", name="b", on_error="divert"), "cannot divert single events"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_sentences(pipeline: Pipeline, declare: Any, message: str) -> None:
+    def declared() -> None:
+        declare(pipeline)
+        pipeline.topology()
+
+    with pytest.raises(InvalidConfig, match=message):
+        declared()
+
+
+def test_impossible_replicas_and_names_are_refused_at_once(pipeline: Pipeline) -> None:
+    with pytest.raises(InvalidTopology, match="min_replicas 3 and max_replicas 2"):
+        pipeline.operator(inputs="src", name="b", min_replicas=3, max_replicas=2)(same)
+    with pytest.raises(InvalidTopology, match="must be letters"):
+        pipeline.operator(inputs="src", name="b c")(same)

@@ -1,0 +1,173 @@
+"""Pipelines on real Spark: chains, splits, loops, diamonds, state, live replicas, faults."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from foretide.errors import ActuationError, InvalidConfig, NotReady, PipelineFailed
+from foretide.load import Load
+from foretide.spark import Generator, Pipeline
+from foretide.spark.executors import Executors
+from foretide.spark.probe import PipelineProbe
+
+pytestmark = pytest.mark.spark
+
+EVENTS = 300
+
+
+def new(name: str = "p", events: int = EVENTS, **generator: Any) -> Pipeline:
+    """A pipeline whose source gives all its events at once."""
+    p = Pipeline(name, trigger_s=0.2)
+    p.source("events", Generator(Load("burst", np.array([float(events)]), 0.01), **generator))
+    return p
+
+
+def ids(frame: DataFrame) -> list[int]:
+    return sorted(r["id"] for r in frame.select("id").collect())
+
+
+def test_a_chain_with_a_split_and_dead_letters_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    p = new()
+
+    @p.operator(inputs="events", outputs={"even": "id long, key long", "odd": "id long, note string"}, on_error="divert")
+    def parse(event: dict[str, Any]) -> Any:
+        if event["id"] % 10 == 7:
+            raise ValueError("ends in seven")
+        if event["id"] % 2:
+            return "odd", {"id": event["id"], "note": "odd one"}
+        return [("even", {"id": event["id"], "key": event["key"]})]
+
+    @p.batches(inputs={"parse:even": "id >= 100"}, key="key", max_replicas=4)
+    def large(batch: Any) -> Any:
+        return batch
+
+    p.sink("evens", inputs="large")
+    p.sink("odds", inputs="parse:odd")
+    with p.start(spark, tmp_path) as running:
+        running.set_replicas({"large": 3})
+        probe = PipelineProbe(running, Executors(spark), target_latency_s=1000.0)
+        with pytest.raises(NotReady):
+            probe.read(running.started_at)
+        running.wait()
+        snapshot = probe.read(running.started_at + 10.0).check(running.topology)
+        good = [i for i in range(EVENTS) if i % 10 != 7]
+        assert ids(running.read("evens")) == [i for i in good if i % 2 == 0 and i >= 100]
+        assert ids(running.read("odds")) == [i for i in good if i % 2]
+        dead = running.read("dead:parse").collect()
+        assert len(dead) == EVENTS // 10
+        assert {d["_error"] for d in dead} == {"ValueError: ends in seven"}
+        assert all('"id": ' in d["_event"] for d in dead)
+        with pytest.raises(ActuationError, match="takes 1 to 4 replicas, not 9"):
+            running.set_replicas({"large": 9})
+
+    parse_sample, large_sample = snapshot.samples["parse"], snapshot.samples["large"]
+    assert (parse_sample.processed, parse_sample.dropped, parse_sample.backlog) == (300, 30, 0)
+    assert parse_sample.arrived == parse_sample.offered
+    assert parse_sample.emitted == {"large": 100}
+    assert (large_sample.arrived, large_sample.processed, large_sample.backlog, large_sample.replicas) == (100, 100, 0, 3)
+    assert large_sample.offered is None
+    assert sum(large_sample.replica_processed or ()) == 100
+    assert len(large_sample.replica_busy_s or ()) == 3
+    assert parse_sample.busy_s is not None
+    assert parse_sample.scv_service is not None
+    assert snapshot.latency is not None
+    assert (snapshot.latency.count, snapshot.latency.within) == (100, 100)
+    assert 0 < snapshot.latency.p50_ms <= snapshot.latency.p90_ms <= snapshot.latency.p99_ms
+    assert (large_sample.sojourn_s or 0) > 0
+
+
+def test_a_restart_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
+    def declared(events: int) -> Pipeline:
+        p = new(events=events)
+        p.operator(inputs="events", name="a")(lambda e: e)
+        p.operator(inputs="a", name="b")(lambda e: e)
+        p.sink("out", inputs="b")
+        return p
+
+    with declared(100).start(spark, tmp_path) as running:
+        running.set_replicas({"b": 2})
+        with pytest.raises(PipelineFailed, match="another process runs a pipeline"):
+            declared(100).start(spark, tmp_path)
+        running.wait()
+    with declared(250).start(spark, tmp_path) as running:
+        assert running.replicas == {"a": 1, "b": 2}
+        running.wait()
+        assert ids(running.read("out")) == list(range(250))
+
+
+def test_a_diamond_counts_each_event_once_per_path(spark: SparkSession, tmp_path: Path) -> None:
+    p = new()
+    p.operator(inputs="events", name="top")(lambda e: e)
+    p.operator(inputs="top", name="left", schema="id long, path string")(lambda e: {"id": e["id"], "path": "left"})
+    p.frame(inputs="top", name="right")(lambda f: f.select("id", sf.lit("right").alias("path"), "_at"))
+    p.operator(inputs=["left", "right"], name="bottom")(lambda e: e)
+    p.sink("out", inputs="bottom")
+    with p.start(spark, tmp_path) as running:
+        running.wait()
+        rows = running.read("out").select("id", "path").collect()
+        assert Counter((r["id"], r["path"]) for r in rows) == Counter((i, s) for i in range(EVENTS) for s in ("left", "right"))
+        assert running.ledger.latest("bottom").consumed == {"left": EVENTS, "right": EVENTS}
+
+
+def test_a_loop_drains(spark: SparkSession, tmp_path: Path) -> None:
+    """A detector sends an event back to itself until it has seen it id mod 3 more times."""
+    p = new(events=90)
+    p.operator(inputs="events", name="ingest", schema="id long, left long")(lambda e: {"id": e["id"], "left": e["id"] % 3})
+
+    @p.operator(inputs={"ingest": None, "detect:again": None}, outputs={"again": "id long, left long", "done": "id long"})
+    def detect(event: dict[str, Any]) -> Any:
+        if event["left"]:
+            return "again", {"id": event["id"], "left": event["left"] - 1}
+        return "done", {"id": event["id"]}
+
+    p.sink("out", inputs="detect:done")
+    with p.start(spark, tmp_path) as running:
+        running.wait()
+        assert ids(running.read("out")) == list(range(90))
+        assert running.ledger.latest("detect").consumed == {"ingest": 90, "detect": 30 + 60}
+        assert running.backlog("detect") == 0
+
+
+def test_a_failing_event_stops_the_pipeline_with_its_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    p = new()
+
+    @p.operator(inputs="events", schema="id long")
+    def picky(event: dict[str, Any]) -> Any:
+        if event["id"] == 42:
+            raise KeyError("colour")
+        return {"id": event["id"]}
+
+    with (
+        p.start(spark, tmp_path) as running,
+        pytest.raises(PipelineFailed, match=r"operator 'picky' failed on event .*KeyError: 'colour'"),
+    ):
+        running.wait()
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda p: p.operator(inputs="a", name="b", schema="id lon")(str), "operator 'b': schema 'id lon' cannot be read"),
+        (lambda p: p.operator(inputs="a", name="b", key="colour")(str), "key column 'colour' is not among"),
+        (lambda p: p.operator(inputs="a", name="b", schema="_at double")(str), "column '_at' is reserved"),
+        (lambda p: p.operator(inputs={"a": "colour = 1"}, name="b")(str), "which Spark refuses"),
+        (lambda p: p.operator(inputs=["a", "events"], name="b")(str), "'b' cannot read from 'events': 'at' is double"),
+        (lambda p: p.frame(inputs="a", name="b")(lambda f: f.select("colour")), "operator 'b' fails on its input's columns"),
+        (lambda p: p.frame(inputs="a", name="b")(lambda f: 3), "must return a DataFrame"),
+        (lambda p: p.source("c", lambda s: s.range(3)), "must give a streaming DataFrame"),
+    ],
+)  # fmt: skip
+def test_mistakes_that_spark_finds_are_errors_before_anything_starts(
+    spark: SparkSession, tmp_path: Path, declare: Any, message: str
+) -> None:
+    p = new()
+    p.operator(inputs="events", name="a", schema="id long")(lambda e: e)
+    declare(p)
+    with pytest.raises(InvalidConfig, match=message):
+        p.start(spark, tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ from foretide.model import Array, Snapshot
 from foretide.plan.optimum import optimal_schedule, schedule_cost
 from foretide.record import Counts, RunRecord, measured_visits
 
-__all__ = ["Figures", "RunRecord", "figures", "optimal_schedules", "optimum_cost", "percentile", "run_cost"]
+__all__ = ["Figures", "RunRecord", "figures", "optimal_schedules", "optimum_cost", "percentile", "run_cost", "window_utilization"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,14 +174,15 @@ def _slo_share(record: RunRecord) -> float | None:
 
 
 def _utilization(record: RunRecord) -> tuple[float | None, float | None]:
-    per_window = [u for u in (_window_utilization(s) for s in record.snapshots) if u is not None]
+    per_window = [u for u in (window_utilization(s) for s in record.snapshots) if u is not None]
     if not per_window:
         return None, None
     means, highest = zip(*per_window, strict=True)
     return float(np.mean(means)), float(np.mean(highest))
 
 
-def _window_utilization(snapshot: Snapshot) -> tuple[float, float] | None:
+def window_utilization(snapshot: Snapshot) -> tuple[float, float] | None:
+    """Mean and largest utilization of the hosts, or of the operators where no hosts are known; None when neither was measured."""
     if snapshot.hosts:
         by_host = [h.utilization for h in snapshot.hosts]
         return float(np.mean(by_host)), max(by_host)

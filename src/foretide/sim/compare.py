@@ -1,0 +1,247 @@
+"""Compare: systems on one app under one load, each through the same loop in a simulated world, side by side on the machine's cores.
+
+Owns what a case is (app, load, window, prices, seed), the true need of its load, and the sharing out of work. The figures are
+``foretide.metrics``'s; the world is passed in or the simulator's own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from queue import Empty
+from typing import Any, Literal, Protocol, cast, get_args
+
+import numpy as np
+
+from foretide.apps import App
+from foretide.errors import InvalidConfig, MissingExtra, unknown
+from foretide.load import Load
+from foretide.model import Array, Decision, Plan, Prices, Snapshot
+from foretide.plan.future import Future as LoadFuture
+from foretide.plan.optimum import needs
+from foretide.record import Counts, RunRecord
+from foretide.summary import Summary, summarize
+from foretide.systems import System
+from foretide.windows import merged
+
+Engine = Literal["auto", "events", "batch", "fluid"]
+EVENTS_AT_MOST = 60e6
+
+Progress = Callable[[str, int, int], None]
+"""Told (system, windows done, windows in all) now and then."""
+
+
+def engine_named(name: str) -> Engine:
+    """The engine by its name, or an error that names the nearest."""
+    if name not in get_args(Engine):
+        raise unknown("engine", name, get_args(Engine))
+    return cast(Engine, name)
+
+
+class SimulatedWorld(Protocol):
+    """Probe and Actuator of a simulated pipeline whose clock starts at 0."""
+
+    def read(self, now: float) -> Snapshot: ...
+
+    def apply(self, plan: Plan) -> None: ...
+
+    def latencies_ms(self) -> tuple[Array, Array | None] | None:
+        """End-to-end latencies of all events that left, and how many events each stands for (None: one); None when not known."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One app under one load. Every system starts from the replicas that the first window needs."""
+
+    app: App
+    load: Load
+    window_s: float
+    seed: int = 1
+    prices: Prices = field(default_factory=Prices)
+    engine: Engine = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.windows < 1:
+            raise InvalidConfig(
+                f"load '{self.load.name}' lasts {self.load.duration_s:g} s, less than one window of {self.window_s:g} s: "
+                "choose a shorter window or a lower speed"
+            )
+
+    @property
+    def windows(self) -> int:
+        return len(self.load.rates(self.window_s))
+
+    @property
+    def mode(self) -> Engine:
+        """The engine asked for; auto takes events unless there are too many to follow one by one in half a minute."""
+        if self.engine != "auto":
+            return self.engine
+        return "events" if self.load.total * sum(self.app.visits().values()) <= EVENTS_AT_MOST else "fluid"
+
+    def needs(self) -> dict[str, Counts]:
+        """Replicas that each window's load keeps busy, per operator: ``max(1, ceil(rate * visits * service time))``."""
+        rates, visits = self.load.rates(self.window_s), self.app.visits()
+        return {n: needs(rates * visits[n], self.app.service_s(n)) for n in self.app.topology.names}
+
+    def start(self) -> dict[str, int]:
+        """Replicas before the first window."""
+        return {n: min(int(v[0]), self.app.topology[n].max_replicas) for n, v in self.needs().items()}
+
+
+NewWorld = Callable[[Case, System], SimulatedWorld]
+
+
+def simulator(case: Case, system: System) -> SimulatedWorld:
+    """The simulator's own world for a case, with the system's grouping."""
+    from foretide.sim.world import World
+
+    return World(
+        case.app,
+        case.load,
+        mode=case.mode,
+        window_s=case.window_s,
+        seed=case.seed,
+        grouping=system.grouping,
+        replicas=case.start(),
+        **case.options,
+    )
+
+
+def observing(system: System, window_s: float) -> tuple[System, int]:
+    """The system with its observations fitted into a window, and how many there are.
+
+    A system that observes more often than it plans (PA-SPS: every second, plans every 30) keeps its observations, of a second at
+    least, and plans once a window as everybody does.
+    """
+    every = system.cadence.plan_every
+    fits = max(1, min(every, int(window_s + 1e-9)))
+    if fits == every:
+        return system, every
+    horizon = max(1, round(system.cadence.horizon * fits / every))
+    return replace(system, cadence=replace(system.cadence, plan_every=fits, horizon=horizon)), fits
+
+
+def simulate(case: Case, system: System, progress: Progress | None = None, new_world: NewWorld = simulator) -> RunRecord:
+    """One system through the whole load. A part that needs an extra which is not installed is an error before anything runs."""
+    system.new_forecaster()
+    system, per_window = observing(system, case.window_s)
+    world, windows, need = new_world(case, system), case.windows, case.needs()
+    decisions: list[Decision] = []
+    told = system.foreseeing(LoadFuture(0.0, case.window_s, need))
+    loop = told.autoscaler(case.app.topology, world, world, mode="act", record=decisions.append)
+    for i in range(1, windows + 1):
+        for j in range(1, per_window + 1):
+            loop.step((i - 1 + j / per_window) * case.window_s)
+        decisions[i - 1 :] = [merged(decisions[i - 1 :])]
+        if progress and (i % max(1, windows // 200) == 0 or i == windows):
+            progress(system.name, i, windows)
+    measured = [d.snapshot is not None for d in decisions]
+    latencies = world.latencies_ms()
+    return RunRecord(
+        system.name,
+        case.app.topology,
+        case.window_s,
+        tuple(d.snapshot for d in decisions if d.snapshot is not None),
+        tuple(decisions),
+        {n: v[np.array(measured)] for n, v in need.items()},
+        start=case.start(),
+        latencies_ms=latencies[0] if latencies else None,
+        latency_weights=latencies[1] if latencies else None,
+        target_latency_s=case.app.target_latency_s,
+        over_replicas=case.app.over_replicas,
+        prices=case.prices,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The runs in the order asked for; ``left_out`` says, per system, why it did not run here or never planned."""
+
+    case: Case
+    runs: tuple[Summary, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def optimum_cost(self) -> float | None:
+        return self.runs[0].optimum_cost if self.runs else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON contract of ``foretide compare``."""
+        return {
+            "app": self.case.app.name,
+            "load": self.case.load.name,
+            "window_s": self.case.window_s,
+            "optimum_cost": self.optimum_cost,
+            "systems": [r.figures.as_dict() for r in self.runs],
+        }
+
+
+Attempt = Summary | str
+"""A run, or the sentence that says why there is none."""
+
+
+def compare(
+    case: Case,
+    systems: Sequence[System],
+    progress: Progress | None = None,
+    processes: int | None = None,
+    new_world: NewWorld = simulator,
+) -> Comparison:
+    """Every system on the case, on ``processes`` processes (default: one per core). A system that misses an extra, or
+    that never could plan here, is left out with the reason."""
+    workers = min(processes or os.cpu_count() or 1, len(systems))
+    found: dict[str, Attempt]
+    if workers <= 1:
+        found = {s.name: _attempt(case, s, progress, new_world) for s in systems}
+    else:
+        found = _side_by_side(case, systems, progress, workers, new_world)
+    runs = tuple(r for s in systems if isinstance(r := found[s.name], Summary))
+    return Comparison(case, runs, {n: why for n, why in found.items() if isinstance(why, str)})
+
+
+def _attempt(case: Case, system: System, progress: Progress | None, new_world: NewWorld) -> Attempt:
+    try:
+        record = simulate(case, system, progress, new_world)
+    except MissingExtra as error:
+        return str(error)
+    if all(d.plan is None for d in record.decisions):
+        return f"it never planned: {record.decisions[-1].error}"
+    return summarize(record)
+
+
+_told: Any = None
+
+
+def _remember_queue(queue: Any) -> None:
+    global _told
+    _told = queue
+
+
+def _worker(case: Case, system: System, new_world: NewWorld) -> Attempt:
+    return _attempt(case, system, lambda *news: _told.put(news), new_world)
+
+
+def _side_by_side(
+    case: Case, systems: Sequence[System], progress: Progress | None, workers: int, new_world: NewWorld
+) -> dict[str, Attempt]:
+    """New processes, not forks: a fork of a process with threads can hang, and compiled code is cached on disk anyway."""
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    with ProcessPoolExecutor(workers, context, initializer=_remember_queue, initargs=(queue,)) as pool:
+        pending: dict[Future[Attempt], str] = {pool.submit(_worker, case, s, new_world): s.name for s in systems}
+        names, left = dict(pending), set(pending)
+        try:
+            while left:
+                _, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
+                with suppress(Empty):
+                    while progress:
+                        progress(*queue.get_nowait())
+            return {names[f]: f.result() for f in pending}
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -1,0 +1,166 @@
+"""Summary: a run made small enough to send between processes and to draw: its figures, series of bounded length, its decisions.
+
+Owns the step from a record to what a report shows. A long run is thinned: each point then stands for several windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretide.metrics import Figures, figures, optimal_schedules, optimum_cost, window_utilization
+from foretide.model import Array, Decision, Snapshot
+from foretide.record import RunRecord
+
+POINTS = 1000
+DECISIONS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One operator in one decision: what was asked and why."""
+
+    operator: str
+    before: int | None
+    after: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision worth telling: it changed something, or failed. ``at_s`` counts from the run's start."""
+
+    at_s: float
+    outcome: str
+    changes: tuple[Change, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """One run. Series have one value per point of ``at_s`` (seconds since the run's start, end of the point's windows).
+
+    Rates, forecasts, replicas and utilization are means over a point's windows, backlog and latencies their maxima; NaN where
+    nothing is known. ``replica_busy`` is the busy share of each replica while it was active, where replicas were told apart.
+    """
+
+    figures: Figures
+    optimum_cost: float
+    cost_changes: float
+    started_at: float
+    window_s: float
+    windows_per_point: int
+    target_latency_s: float | None
+    at_s: Array
+    rate: Array
+    forecast: Array
+    backlog: Array
+    utilization: Array
+    hosts: Array
+    latency_ms: Mapping[str, Array]
+    replicas: Mapping[str, Array]
+    need: Mapping[str, Array]
+    optimum: Mapping[str, Array]
+    replica_busy: Mapping[str, tuple[float, ...]]
+    steps: tuple[Step, ...]
+    steps_left_out: int
+
+    @property
+    def system(self) -> str:
+        return self.figures.system
+
+
+def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISIONS) -> Summary:
+    """The record at no more than ``points`` points and with the last ``decisions`` steps worth telling."""
+    windows = len(record.snapshots)
+    per_point = max(1, -(-windows // points))
+    names = record.topology.names
+    found = figures(record)
+    running = record.prices.replica_window * sum(int(record.replicas(n).sum()) for n in names)
+    best = optimal_schedules(record)
+    started_at = record.snapshots[0].at - record.window_s if windows else 0.0
+    steps = [s for s in (_step(d, started_at) for d in record.decisions) if s is not None]
+
+    def mean(values: Array) -> Array:
+        return _thin(values, per_point, np.nanmean)
+
+    def highest(values: Array) -> Array:
+        return _thin(values, per_point, np.nanmax)
+
+    at_s = np.array([s.at - started_at for s in record.snapshots])
+    return Summary(
+        found,
+        optimum_cost(record),
+        (found.cost or 0.0) - running,
+        started_at,
+        record.window_s,
+        per_point,
+        record.target_latency_s,
+        at_s=highest(at_s),
+        rate=mean(record.offered() / record.window_s),
+        forecast=mean(record.forecast_next()),
+        backlog=highest(np.array([sum(x.backlog for x in s.samples.values()) for s in record.snapshots])),
+        utilization=mean(np.array([u[0] if (u := window_utilization(s)) else np.nan for s in record.snapshots])),
+        hosts=mean(np.array([len(s.hosts) if s.hosts is not None else np.nan for s in record.snapshots])),
+        latency_ms={k: highest(_latency(record, k)) for k in ("mean_ms", "p50_ms", "p90_ms", "p99_ms")},
+        replicas={n: mean(record.replicas(n).astype(float)) for n in names},
+        need={n: mean(record.needs[n].astype(float)) for n in names},
+        optimum={n: mean(best[n].astype(float)) for n in names},
+        replica_busy=_replica_busy(record),
+        steps=tuple(steps[-decisions:]),
+        steps_left_out=max(0, len(steps) - decisions),
+    )
+
+
+def _thin(values: Array, per_point: int, combine: Callable[..., Array]) -> Array:
+    """One value per ``per_point`` windows; a point of NaN only stays NaN."""
+    if per_point == 1 or not values.size:
+        return values
+    padded = np.full(-(-values.size // per_point) * per_point, np.nan)
+    padded[: values.size] = values
+    rows = padded.reshape(-1, per_point)
+    known = np.isfinite(rows).any(axis=1)
+    thin = np.full(len(rows), np.nan)
+    thin[known] = combine(rows[known], axis=1)
+    return thin
+
+
+def _latency(record: RunRecord, key: str) -> Array:
+    def value(s: Snapshot) -> float:
+        return np.nan if s.latency is None or s.latency.count == 0 else float(getattr(s.latency, key))
+
+    return np.array([value(s) for s in record.snapshots])
+
+
+def _replica_busy(record: RunRecord) -> dict[str, tuple[float, ...]]:
+    """Busy seconds over seconds active, by replica id: a replica counts in the windows in which that many were active."""
+    shares: dict[str, tuple[float, ...]] = {}
+    for name in record.topology.names:
+        samples = [x for s in record.snapshots if (x := s.samples[name]).replica_busy_s is not None]
+        most = max((len(x.replica_busy_s or ()) for x in samples), default=0)
+        busy_s, active_s = np.zeros(most), np.zeros(most)
+        for x in samples:
+            told = np.array(x.replica_busy_s or ())
+            busy_s[: told.size] += told
+            active_s[: min(x.replicas, most)] += record.window_s
+        if most:
+            shares[name] = tuple((busy_s / np.maximum(active_s, record.window_s)).tolist())
+    return shares
+
+
+def _step(decision: Decision, started_at: float) -> Step | None:
+    """A decision as a person reads it; None when it changed nothing and nothing went wrong."""
+    at_s = decision.at - started_at
+    if decision.outcome == "failed":
+        return Step(at_s, "failed", (), decision.error or "")
+    if decision.outcome not in ("applied", "advised") or decision.plan is None or decision.snapshot is None:
+        return None
+    plan, samples = decision.plan, decision.snapshot.samples
+    changes = tuple(
+        Change(n, samples[n].replicas if n in samples else None, r, plan.reasons.get(n, ""))
+        for n, r in plan.replicas.items()
+        if n not in samples or samples[n].replicas != r
+    )
+    return Step(at_s, decision.outcome, changes, plan.reasons.get("", ""))

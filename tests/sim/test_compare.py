@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from foretide.apps import app
+from foretide.errors import InvalidConfig
+from foretide.load import Load, load
+from foretide.metrics import figures
+from foretide.sim.compare import Case, compare, engine_named, observing, simulate
+from foretide.systems import system
+from tests.runs import FollowingWorld
+
+STEPS = Load("steps", np.repeat([20.0, 90.0, 20.0], 100))
+CASE = Case(app("chain"), STEPS, window_s=10.0)
+
+
+def test_the_true_need_follows_from_load_visits_and_service_times() -> None:
+    case = Case(app("loop-back"), STEPS, window_s=100.0)  # 1.25 visits each, 0.1 s and 1/15 s
+    assert {n: v.tolist() for n, v in case.needs().items()} == {"first": [3, 12, 3], "second": [2, 8, 2]}
+    assert case.start() == {"first": 3, "second": 2}
+
+
+def test_every_system_meets_the_same_load_and_the_same_optimum() -> None:
+    told: list[tuple[str, int, int]] = []
+    names = ["srea", "static", "clairvoyant"]
+    found = compare(CASE, [system(n) for n in names], lambda *news: told.append(news), processes=1, new_world=FollowingWorld)
+    assert [r.system for r in found.runs] == names
+    assert len({r.optimum_cost for r in found.runs}) == 1
+    by_name = {r.system: r.figures for r in found.runs}
+    assert by_name["clairvoyant"].cost_ratio == pytest.approx(1.0)
+    assert (by_name["static"].adaptations, by_name["clairvoyant"].replica_mape) == (1, 0.0)
+    assert told[-1] == ("clairvoyant", 30, 30)
+
+
+def test_json_has_the_keys_of_the_contract() -> None:
+    found = compare(CASE, [system("srea")], new_world=FollowingWorld).as_dict()
+    assert list(found) == ["app", "load", "window_s", "optimum_cost", "systems"]
+    assert (found["app"], found["load"], found["window_s"]) == ("chain", "steps", 10.0)
+    assert len(found["systems"][0]) == 17
+
+
+def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> None:
+    fitted, per_window = observing(system("pa-sps"), 10.0)
+    assert (per_window, fitted.cadence.plan_every, fitted.cadence.horizon) == (10, 10, 10)
+    assert observing(system("pa-sps"), 30.0)[1] == 30
+    assert observing(system("srea"), 0.5) == (system("srea"), 1)
+
+    def fine(case: Case, chosen: object) -> FollowingWorld:
+        return FollowingWorld(Case(case.app, case.load, 1.0), system("srea"))
+
+    record = simulate(CASE, system("pa-sps"), new_world=fine)
+    assert [s.window_s for s in record.snapshots] == [10.0] * 30
+    assert record.offered().sum() == pytest.approx(STEPS.total)
+    assert figures(record).input_mape is not None
+
+
+def test_a_system_that_cannot_plan_here_is_left_out_with_its_reason() -> None:
+    found = compare(CASE, [system("fugu-local"), system("static")], processes=1, new_world=FollowingWorld)
+    assert [r.system for r in found.runs] == ["static"]
+    assert "never planned" in found.left_out["fugu-local"]
+
+
+def test_impossible_cases_are_sentences() -> None:
+    with pytest.raises(InvalidConfig, match="lasts 300 s, less than one window of 400 s"):
+        Case(app("chain"), STEPS, 400.0)
+    with pytest.raises(InvalidConfig, match="did you mean 'events'"):
+        engine_named("event")
+
+
+def test_long_loads_go_to_the_fluid_engine() -> None:
+    assert CASE.mode == "events"
+    assert Case(app("twitter-linear"), load("stable:days=60"), 30.0).mode == "fluid"
+    assert Case(app("chain"), STEPS, 10.0, engine="fluid").mode == "fluid"
+
+
+@pytest.mark.slow
+def test_side_by_side_gives_what_one_after_the_other_gives() -> None:
+    systems = [system("srea"), system("static")]
+    told: set[str] = set()
+    together = compare(CASE, systems, lambda name, done, total: told.add(name), processes=2)
+    apart = compare(CASE, systems, processes=1)
+    assert together.as_dict() == apart.as_dict()
+    assert told == {"srea", "static"}

@@ -1,0 +1,159 @@
+"""From summaries to the page: the data as JSON, the assets, the sentence on top."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foretide import journal
+from foretide.errors import InvalidConfig
+from foretide.model import Array
+from foretide.record import RunRecord
+from foretide.report.words import FIGURES, verdict
+from foretide.sim.compare import Comparison
+from foretide.summary import Summary, summarize
+from foretide.topology import Topology
+
+
+@dataclass(frozen=True, eq=False)
+class Page:
+    """What a report shows. ``facts`` are label and value pairs under the title; ``command`` is what produced it."""
+
+    title: str
+    topology: Topology
+    runs: tuple[Summary, ...]
+    facts: tuple[tuple[str, str], ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
+
+
+def of_comparison(comparison: Comparison, command: str = "") -> Page:
+    """A page for one or many systems on one case."""
+    case = comparison.case
+    one = comparison.runs[0].system if len(comparison.runs) == 1 else ""
+    total = case.load.total
+    facts = (
+        ("app", f"{case.app.name}: {case.app.summary}"),
+        ("load", case.load.name),
+        ("events", f"{total:,.0f} in {_duration(case.load.duration_s)}, peak {case.load.peak:,.0f}/s"),
+        ("window", f"{case.window_s:g} s"),
+        ("latency target", f"{case.app.target_latency_s:g} s"),
+    )
+    title = f"{one} on {case.app.name}" if one else f"{len(comparison.runs)} systems on {case.app.name}"
+    return Page(title, case.app.topology, comparison.runs, facts, comparison.left_out, command)
+
+
+def of_journal(path: Path | str, command: str = "") -> Page:
+    """A page for a finished run as its journal tells it; ``path`` is the journal or the folder that holds one."""
+    path = Path(path)
+    file = path / "journal.jsonl" if path.is_dir() else path
+    run, decisions = journal.read(file)
+    record = RunRecord.of_journal(run, decisions)
+    if not record.snapshots:
+        raise InvalidConfig(f"{file} holds no measured window yet: there is nothing to report")
+    events = float(record.offered().sum())
+    facts = (
+        ("run", run.name),
+        ("started", datetime.fromtimestamp(run.started_at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")),
+        ("events", f"{events:,.0f} in {_duration(record.snapshots[-1].at - record.snapshots[0].at + run.window_s)}"),
+        ("window", f"{run.window_s:g} s"),
+        ("mode", run.mode),
+        ("latency target", "none" if run.target_latency_s is None else f"{run.target_latency_s:g} s"),
+    )
+    return Page(f"{run.system} on {run.name}", run.topology, (summarize(record),), facts, {}, command)
+
+
+def write(path: Path | str, page: Page) -> Path:
+    """Render to a file, making its folder when needed."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render(page), encoding="utf-8")
+    except OSError as error:
+        raise InvalidConfig(f"cannot write the report {path}: {error.strerror}") from error
+    return path
+
+
+def render(page: Page) -> str:
+    """The whole page as one string: data, style, script and chart library inside."""
+    if not page.runs:
+        reasons = "; ".join(f"{name}: {why}" for name, why in page.left_out.items())
+        raise InvalidConfig(f"there is no run to report{': ' + reasons if reasons else ''}")
+    own, vendor = resources.files("foretide.report") / "assets", resources.files("foretide") / "web" / "static" / "vendor"
+    facts = "".join(f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in page.facts)
+    parts = {
+        "TITLE": html.escape(page.title),
+        "VERDICT": html.escape(verdict(page.runs)),
+        "FACTS": facts,
+        "UPLOT_CSS": (vendor / "uPlot.min.css").read_text(encoding="utf-8"),
+        "CSS": (own / "report.css").read_text(encoding="utf-8"),
+        "DATA": _data(page),
+        "UPLOT_LICENSE": (vendor / "uPlot.LICENSE").read_text(encoding="utf-8").strip(),
+        "UPLOT": (vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
+        "JS": (own / "bars.js").read_text(encoding="utf-8") + (own / "report.js").read_text(encoding="utf-8"),
+    }
+    text = (own / "page.html").read_text(encoding="utf-8")
+    for name, part in parts.items():
+        text = text.replace(f"<!--{name}-->", part).replace(f"/*{name}*/", part)
+    return text
+
+
+def _data(page: Page) -> str:
+    """The page's data as JSON that is safe inside a script element."""
+    data = {
+        "operators": page.topology.names,
+        "runs": [_run(r) for r in page.runs],
+        "left_out": dict(page.left_out),
+        "figures": [asdict(f) for f in FIGURES],
+        "command": page.command,
+    }
+    return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _run(run: Summary) -> dict[str, Any]:
+    return {
+        "system": run.system,
+        "figures": {k: _number(v) if isinstance(v, float) else v for k, v in run.figures.as_dict().items()},
+        "optimum_cost": run.optimum_cost,
+        "cost_changes": run.cost_changes,
+        "window_s": run.window_s,
+        "windows_per_point": run.windows_per_point,
+        "target_ms": None if run.target_latency_s is None else run.target_latency_s * 1000,
+        **{k: _series(getattr(run, k)) for k in ("at_s", "rate", "forecast", "backlog", "utilization", "hosts")},
+        **{k: {n: _series(v) for n, v in getattr(run, k).items()} for k in ("latency_ms", "replicas", "need", "optimum")},
+        "replica_busy": {n: [_number(v) for v in busy] for n, busy in run.replica_busy.items()},
+        "steps": [asdict(s) for s in run.steps],
+        "steps_left_out": run.steps_left_out,
+    }
+
+
+def _series(values: Array) -> list[float | None]:
+    return [_number(v) for v in np.asarray(values, dtype=float).tolist()]
+
+
+def _number(value: float) -> float | None:
+    """Five significant digits are more than a screen shows; what is not finite is null."""
+    if not math.isfinite(value):
+        return None
+    rounded = float(f"{value:.5g}") if abs(value) < 1e5 else round(value)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def _duration(seconds: float) -> str:
+    """
+    >>> _duration(90), _duration(7200), _duration(40), _duration(600_000)
+    ('1.5 min', '2 h', '40 s', '6.9 days')
+    """
+    for unit, size in (("days", 172_800 / 2), ("h", 3600), ("min", 60)):
+        if seconds >= (2 * size if unit == "days" else size):
+            return f"{seconds / size:.3g} {unit}" if unit != "days" else f"{seconds / size:.1f} days"
+    return f"{seconds:g} s"

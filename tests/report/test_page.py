@@ -1,0 +1,157 @@
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foretide.apps import app
+from foretide.errors import InvalidConfig
+from foretide.journal import Journal, Run
+from foretide.load import Load
+from foretide.report import Page, of_comparison, of_journal, render, write
+from foretide.sim.compare import Case, Comparison, compare
+from foretide.systems import system
+from foretide.testing import ScriptedWorld
+from tests.browser import Seen, chromium
+from tests.runs import FollowingWorld
+
+STEPS = Load("steps", np.repeat([20.0, 90.0, 20.0], 100))
+
+
+def comparison(*names: str) -> Comparison:
+    return compare(Case(app("two-paths"), STEPS, 10.0), [system(n) for n in names], processes=1, new_world=FollowingWorld)
+
+
+def data_of(text: str) -> dict:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert found
+    return json.loads(found.group(1))
+
+
+def test_the_page_holds_its_data_and_asks_nobody() -> None:
+    page = of_comparison(comparison("srea", "static"), "foretide compare <me>")
+    text = render(page)
+    data = data_of(text)
+    assert [r["system"] for r in data["runs"]] == ["srea", "static"]
+    assert data["runs"][0]["figures"]["cost"] == page.runs[0].figures.cost
+    assert data["command"] == "foretide compare <me>"
+    assert not re.search(r"""(src|href)=["'](?!data:)""", text)
+    assert not re.search(r"<!--[A-Z_]+-->|/\*[A-Z_]+\*/", text)
+    assert "Permission is hereby granted" in text  # the chart library's licence travels with it
+
+
+def test_nothing_in_a_name_can_break_out_of_the_data() -> None:
+    page = of_comparison(comparison("srea"))
+    evil = Page("</script><b>", page.topology, page.runs, (("a", "<i>"),), {"x": "</script><script>alert(1)"}, "</script>")
+    text = render(evil)
+    assert text.count("</script>") == 3
+    assert data_of(text)["left_out"] == {"x": "</script><script>alert(1)"}
+    assert "<i>" not in text
+
+
+def test_a_long_run_is_thinned() -> None:
+    long = Load("long", np.full(15_000, 20.0))
+    found = compare(Case(app("chain"), long, 10.0), [system("srea")], new_world=FollowingWorld)
+    run = found.runs[0]
+    assert run.windows_per_point == 2
+    assert len(run.at_s) == len(run.rate) == len(run.replicas["first"]) == 750
+    assert run.at_s[-1] == 15_000
+
+
+def test_a_page_without_a_run_is_an_error() -> None:
+    page = of_comparison(comparison("srea"))
+    with pytest.raises(InvalidConfig, match="no run to report: x: why"):
+        render(Page("none", page.topology, (), left_out={"x": "why"}))
+
+
+def journal_of(folder: Path) -> Path:
+    """A live run: the loop on a scripted world, journalled."""
+    chain = app("chain")
+    world = ScriptedWorld(chain.topology, {"first": 0.1, "second": 1 / 15}, lambda at: STEPS.at(at - 1.7e9 - 5))
+    run = Run("live", "srea", chain.topology, 10.0, 1.7e9, mode="act", target_latency_s=1.0)
+    with Journal(folder / "journal.jsonl", run) as journal:
+        loop = system("srea").autoscaler(chain.topology, world, world, record=journal.append)
+        for i in range(1, 31):
+            loop.step(1.7e9 + i * 10.0)
+    return folder / "journal.jsonl"
+
+
+def test_a_finished_live_run_is_a_page_too(tmp_path: Path) -> None:
+    path = journal_of(tmp_path)
+    text = render(of_journal(tmp_path))
+    assert text == render(of_journal(path))
+    assert "srea on live" in text
+    assert "2023-11-14 22:13:20 UTC" in text
+    assert data_of(text)["runs"][0]["steps"]
+    written = write(tmp_path / "new" / "page.html", of_journal(path))
+    assert written.stat().st_size > 50_000
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidConfig, match="cannot write the report"):
+        write(tmp_path / "file" / "page.html", of_journal(path))
+
+
+def test_a_journal_without_a_window_is_an_error(tmp_path: Path) -> None:
+    Journal(tmp_path / "journal.jsonl", Run("live", "srea", app("chain").topology, 10.0, 0.0)).close()
+    with pytest.raises(InvalidConfig, match="no measured window"):
+        of_journal(tmp_path)
+
+
+INK = """canvas => { const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+         let inked = 0; for (let i = 3; i < pixels.length; i += 4) if (pixels[i] > 0) inked++; return inked; }"""
+
+
+@pytest.mark.slow
+def test_every_chart_is_drawn_in_a_real_browser(tmp_path: Path) -> None:
+    pages = {
+        "comparison": of_comparison(comparison("srea", "static", "clairvoyant", "spea", "ds2", "lcp")),
+        "one": of_comparison(comparison("srea")),
+        "live": of_journal(journal_of(tmp_path)),
+    }
+    with chromium() as browser:
+        for name, page in pages.items():
+            file = write(tmp_path / f"{name}.html", page)
+            for scheme, width in (("light", 1280), ("dark", 390)):
+                tab = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})  # type: ignore[arg-type]
+                seen = Seen()
+                seen.watch(tab)
+                tab.goto(file.as_uri())
+                charts = tab.locator("[data-chart]")
+                names = {charts.nth(i).get_attribute("data-chart") for i in range(charts.count())}
+                expected = {"cost", "percentiles", "load", "replicas", "latency", "backlog", "utilization"}
+                assert expected | {f"operator-{o}" for o in page.topology.names} <= names
+                assert tab.locator("[data-chart]:not([data-drawn])").count() == 0
+                canvases = tab.locator("canvas")
+                assert canvases.count() == len(names) - 2 - ("balance" in names)
+                assert min(canvases.nth(i).evaluate(INK) for i in range(canvases.count())) > 500
+                assert tab.locator("#cost .bar").count() == len(page.runs)
+                assert tab.locator("#figures tbody tr").count() == len(page.runs)
+                assert tab.locator("#decisions li").count() > 0
+                assert tab.evaluate("document.documentElement.scrollWidth") <= width
+                assert (seen.errors, seen.foreign) == ([], set())
+                tab.close()
+
+
+@pytest.mark.slow
+def test_the_page_answers_to_a_person(tmp_path: Path) -> None:
+    file = write(tmp_path / "page.html", of_comparison(comparison("srea", "static", "clairvoyant")))
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 1280, "height": 800})
+        seen = Seen()
+        seen.watch(tab)
+        tab.goto(file.as_uri())
+        before = tab.locator("#replicas .u-series").count()
+        tab.locator("#systems button", has_text="static").click()
+        assert tab.locator("#replicas .u-series").count() == before - 1
+        tab.locator("#theme").click()
+        assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
+        tab.locator("#latency-pick button", has_text="p50").click()
+        assert tab.locator("#latency-pick button[aria-pressed=true]").inner_text() == "p50"
+        tab.locator("#figures th button", has_text="changes").click()
+        assert tab.locator("#figures tbody tr").first.locator("td").first.inner_text() == "static"
+        tab.locator("#decision-system").select_option("static")
+        assert tab.locator("#decisions li").count() == 1
+        tab.locator("#decision-text").fill("no such word")
+        assert tab.locator("#decisions-note").inner_text() == "Nothing matches."
+        assert tab.locator("[data-chart]:not([data-drawn])").count() == 0
+        assert (seen.errors, seen.foreign) == ([], set())

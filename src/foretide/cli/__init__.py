@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from foretide.cli import bench, demo, systems
+from foretide.cli import bench, catalog, demo, report, simulate, systems
 from foretide.errors import ForetideError
 
 
@@ -32,6 +32,11 @@ app = _App(
     rich_markup_mode="rich",
 )
 app.command("demo")(demo.command)
+app.command("simulate")(simulate.simulate)
+app.command("compare")(simulate.compare)
+app.command("report")(report.command)
 app.command("systems")(systems.list_systems)
 app.command("models")(systems.list_models)
+app.command("apps")(catalog.list_apps)
+app.command("loads")(catalog.list_loads)
 app.add_typer(bench.app, name="bench")

@@ -1,0 +1,165 @@
+"""``foretide simulate`` and ``foretide compare``: systems on an app under a load, without Spark."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from foretide import report as html
+from foretide.apps import app as app_named
+from foretide.errors import InvalidConfig
+from foretide.load import load as load_named
+from foretide.report.words import FIGURES, verdict
+from foretide.sim import compare as comparing
+from foretide.systems import SYSTEMS, System, system
+
+AppOption = Annotated[str, typer.Option("--app", help="the pipeline; see: foretide apps")]
+LoadOption = Annotated[
+    str | None, typer.Option("--load", help="a shape (see: foretide loads) or a CSV file; default: the app's own")
+]
+SpeedOption = Annotated[float | None, typer.Option(help="rows of the load per second of run time; default: as recorded")]
+ScaleOption = Annotated[float, typer.Option(help="factor on the load's counts")]
+WindowOption = Annotated[float | None, typer.Option("--window", help="seconds between two plans; default: the app's own")]
+SeedOption = Annotated[int, typer.Option(help="the same seed gives the same events")]
+EngineOption = Annotated[str, typer.Option(help="events, fluid (long loads), batch (as Spark runs) or auto")]
+JsonOption = Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")]
+ReportOption = Annotated[Path | None, typer.Option("--report", help="write an HTML report to this file")]
+
+
+def simulate(
+    app: AppOption = "twitter-linear",
+    load: LoadOption = None,
+    system_name: Annotated[str, typer.Option("--system", help="who scales; see: foretide systems")] = "srea",
+    speed: SpeedOption = None,
+    scale: ScaleOption = 1.0,
+    window_s: WindowOption = None,
+    seed: SeedOption = 1,
+    engine: EngineOption = "auto",
+    as_json: JsonOption = False,
+    report: ReportOption = None,
+) -> None:
+    """Run one system on a simulated pipeline.
+
+    Example: [bold]foretide simulate --app twitter-linear --load twitter-smoothed --system srea[/]
+    """
+    case = _case(app, load, speed, scale, window_s, seed, engine)
+    _run(case, [system(system_name)], as_json, report, processes=1)
+
+
+def compare(
+    app: AppOption = "twitter-linear",
+    load: LoadOption = None,
+    systems: Annotated[str, typer.Option("--systems", help="names with commas between, or: all")] = "all",
+    speed: SpeedOption = None,
+    scale: ScaleOption = 1.0,
+    window_s: WindowOption = None,
+    seed: SeedOption = 1,
+    engine: EngineOption = "auto",
+    processes: Annotated[int | None, typer.Option(help="systems run side by side; default: one per core", min=1)] = None,
+    as_json: JsonOption = False,
+    report: ReportOption = None,
+) -> None:
+    """Run several systems on the same load and put their figures side by side.
+
+    Example: [bold]foretide compare --app twitter-linear --systems srea,static --report compare.html[/]
+    """
+    case = _case(app, load, speed, scale, window_s, seed, engine)
+    _run(case, _chosen(systems), as_json, report, processes)
+
+
+def _chosen(names: str) -> list[System]:
+    if names.strip() == "all":
+        return list(SYSTEMS.values())
+    wanted = list(dict.fromkeys(filter(None, (n.strip() for n in names.split(",")))))
+    if not wanted:
+        raise InvalidConfig("--systems names nobody: give names with commas between, or 'all'")
+    return [system(n) for n in wanted]
+
+
+def _case(
+    app: str, load: str | None, speed: float | None, scale: float, window_s: float | None, seed: int, engine: str
+) -> comparing.Case:
+    found = app_named(app)
+    if window_s is not None and not window_s > 0:
+        raise InvalidConfig(f"--window {window_s:g}: a window lasts more than 0 seconds")
+    return comparing.Case(
+        found, load_named(load or found.load, speed, scale), window_s or found.window_s, seed, engine=comparing.engine_named(engine)
+    )
+
+
+def _run(case: comparing.Case, systems: list[System], as_json: bool, report: Path | None, processes: int | None) -> None:
+    with _progress() as tell:
+        found = comparing.compare(case, systems, tell, processes)
+    errors = Console(stderr=True)
+    for name, why in found.left_out.items():
+        errors.print(f"[yellow]left out:[/] {name}: {why}", highlight=False, soft_wrap=True)
+    if not found.runs:
+        raise InvalidConfig("no system could run here; the lines above say why")
+    if report is not None:
+        html.write(report, html.of_comparison(found, _command()))
+    if as_json:
+        sys.stdout.write(json.dumps(found.as_dict(), allow_nan=False) + "\n")
+        return
+    _print(found)
+    if report is not None:
+        Console().print(f"report: {report}", highlight=False, soft_wrap=True)
+
+
+def _command() -> str:
+    return shlex.join(["foretide", *sys.argv[1:]])
+
+
+@contextmanager
+def _progress() -> Iterator[comparing.Progress]:
+    """A bar per system on standard error; nothing stays on the screen afterwards."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed}/{task.total} windows"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = bars.add_task(name, total=total)
+            bars.update(tasks[name], completed=done)
+
+        yield tell
+
+
+_SHOWN = {"cost_ratio", "adaptations", "saved_resources", "processed_share", "latency_mean_ms", "latency_p99_ms", "slo_share"}
+
+
+def _print(found: comparing.Comparison) -> None:
+    case = found.case
+    table = Table(
+        title=f"{case.app.name} under {case.load.name}, window {case.window_s:g} s", title_justify="left", box=None, pad_edge=False
+    )
+    table.add_column("system", no_wrap=True)
+    shown = [f for f in FIGURES if f.key in _SHOWN]
+    for figure in shown:
+        table.add_column(figure.label if figure.form != "ms" else f"{figure.label} ms", justify="right")
+    for run in found.runs:
+        figures = run.figures.as_dict()
+        table.add_row(run.system, *(_cell(figures[f.key], f.form) for f in shown))
+    console = Console()
+    console.print(table)
+    console.print(verdict(found.runs), highlight=False)
+
+
+def _cell(value: Any, form: str) -> str:
+    if value is None:
+        return "-"
+    return {"share": f"{value:.1%}", "ratio": f"{value:.2f}", "count": f"{value:,}"}.get(form) or f"{value:,.0f}"

@@ -110,6 +110,15 @@ def test_hosts_say_how_much_idle_cpu_is_shared() -> None:
     assert "2.43 replicas of 0.25 usable cores: above the working interval 0.8 to 1" in plan.reasons["a"]
 
 
+def test_replicas_share_their_host_evenly() -> None:
+    hosts = tuple(Host(f"h{i}", 0.5, 2.0, {"a": 1.0}) for i in range(2))
+    history = history_of(ONE, hosts=hosts, a=busy(4, 0.5))
+    plan = AutoscalePlus().plan(ONE, history, {"a": Forecast((20.0,))})
+    # two threads per host use 0.5 each and share 1 idle core: usable 0.3 + 0.5 = 0.8, ideal 200/80 = 2.5 < 3.2; 200/30 = 7: stays
+    assert "need 2.50 replicas of 0.80 usable cores: below" in plan.reasons["a"]
+    assert plan.replicas == {"a": 4}
+
+
 def test_decides_nothing_while_settling() -> None:
     history = history_of(ONE, a=busy(1, 0.5))
     history.append(Snapshot(20.0, 10.0, {"a": busy(2, 1.0)}))

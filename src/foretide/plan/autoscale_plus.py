@@ -136,11 +136,25 @@ class AutoscalePlus:
         """The worst of an operator's replicas (equation 8): by host where hosts are known, else each has a core to itself."""
         on = [h for h in latest.hosts or () if name in h.loads]
         if on:
+            threads = _threads_per_host(latest)
             return min(
-                usable_cpu(h.loads[name], self.reserved, h.capacity * max(0.0, 1 - h.utilization), len(h.loads), self.weight)
+                usable_cpu(
+                    h.loads[name] / threads[name],
+                    self.reserved,
+                    h.capacity * max(0.0, 1 - h.utilization),
+                    max(1.0, sum(threads[o] for o in h.loads)),
+                    self.weight,
+                )
                 for h in on
             )
         sample = latest.samples[name]
         busy = sample.replica_busy_s or ((sample.busy_s or 0.0) / max(1, sample.replicas),)
         shares = [min(1.0, b / latest.window_s) for b in busy]
         return min(usable_cpu(u, self.reserved, 1 - u, 1, self.weight) for u in shares)
+
+
+def _threads_per_host(latest: Snapshot) -> dict[str, float]:
+    """Replicas of each operator per host that carries it; hosts do not say how many there are, so they are taken as even."""
+    carried = [o for h in latest.hosts or () for o in h.loads]
+    replicas = {o: latest.samples[o].replicas if o in latest.samples else 1 for o in carried}
+    return {o: max(1.0, r / carried.count(o)) for o, r in replicas.items()}

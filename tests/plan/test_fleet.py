@@ -43,6 +43,13 @@ def test_asks_for_a_host_when_nobody_has_room_but_never_beyond_the_limit() -> No
     assert limited.plan().executors == 2
 
 
+def test_fills_hosts_up_to_the_upper_threshold_when_no_host_can_be_added() -> None:
+    tight = seen(host("h1", a=0.5, b=0.2, c=0.25), host("h2", d=0.55))
+    fleet = Fleet(T, tight, Pending(), Rules(max_hosts=2))
+    assert fleet.shed("h1", "too full")  # 0.35 is to move, b and c: c goes first and fills h2 to 0.8
+    assert fleet.plan().placement == {"a": ("h1",), "b": ("h1",), "c": ("h2",), "d": ("h2",)}
+
+
 def test_gives_a_host_back_only_when_everything_fits_elsewhere() -> None:
     fleet = Fleet(T, seen(host("h1", a=0.1, b=0.1), host("h2", c=0.35, d=0.1)), Pending(), Rules())
     assert not fleet.release("h1", "idle")  # 0.6 - 0.45 has room for one of them

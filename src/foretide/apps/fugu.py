@@ -2,7 +2,9 @@
 
 Each query keeps first, min, average, max and last price per company of one sector over x seconds. All queries read the tick
 stream; a query sees its sector's share and works the longer the longer its window is. Shares and times are ours (the paper draws
-window and sector at random): seven sectors, five window lengths, so that the busiest minutes fill about nine hosts of one core.
+window and sector at random): seven sectors, five window lengths; the average tick costs 31.5 ms over all queries, so that 100 ticks/s
+keep about three hosts of one core busy, as published (half a host saved by 0.05 utilization). A query cannot be split, so the
+heaviest one fits a host at its target utilization (0.6) even at the load's busiest, about 340 ticks/s.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from __future__ import annotations
 from foretide.apps.app import App, Service, Values
 from foretide.topology import Operator, Topology
 
-_SECTOR_SHARES = (0.26, 0.20, 0.16, 0.13, 0.10, 0.08, 0.07)
-_SERVICE_S = (0.0025, 0.0035, 0.0055, 0.008, 0.012)
+_SECTOR_SHARES = (0.20, 0.18, 0.16, 0.14, 0.12, 0.11, 0.09)
+_SERVICE_S = (0.0040, 0.0050, 0.0063, 0.0075, 0.0087)
 _QUERIES = tuple(
     (f"q{sector}{window}", share, service_s)
     for sector, share in enumerate(_SECTOR_SHARES, 1)

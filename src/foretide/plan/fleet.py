@@ -6,7 +6,7 @@ is given back, and which of all that was asked before and has not happened yet. 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -126,20 +126,23 @@ class Fleet:
     def shed(self, name: str, why: str) -> bool:
         """Move the least load off a host that brings it down to the target. False when that cannot be done.
 
-        What found no room stays. A host never sheds everything: when even that were asked, its largest operator stays.
+        Where neither the hosts that run nor a new one have room below the fill level, hosts are filled up to ``upper``: better than
+        an overloaded one. What found no room stays. A host never sheds everything: its largest operator stays then.
         """
         pieces = self.pieces[name]
         capacity = self.hosts[name].capacity
         chosen = list(lightest_subset(pieces, self.used(name) - self.rules.target * capacity))
         if chosen and len(chosen) >= sum(1 for load in pieces.values() if load > 0):
             chosen.remove(max(chosen, key=lambda n: pieces[n]))
-        return bool(chosen) and bool(self._move(name, chosen, self._spares(), why))
+        moved = {m.operator for m in self._move(name, chosen, self.rules.level, why, spares=self._spares())}
+        moved |= {m.operator for m in self._move(name, [o for o in chosen if o not in moved], self.rules.upper, why)}
+        return bool(moved)
 
     def release(self, name: str, why: str) -> bool:
         """Place every operator of a host elsewhere and give the host back; False, and nothing moves, when one finds no room."""
         if len(self.staying) <= 1:
             return False
-        if self.pieces[name] and not self._move(name, list(self.pieces[name]), [], why, whole=True):
+        if self.pieces[name] and not self._move(name, list(self.pieces[name]), self.rules.level, why, whole=True):
             return False
         self.pending.leaving[name] = self._until(self.rules.start_s)
         self.pending.resting[name] = self._until(self.rules.grace_s)
@@ -183,8 +186,8 @@ class Fleet:
         names = [n for n in fresh if n not in taken][: max(0, self.rules.max_hosts - len(self.staying))]
         return [Bin(n, self.rules.level * self._size, self._limits, alone=self._size) for n in names]
 
-    def _bins(self, leaving_out: str) -> list[Bin]:
-        """Room on the hosts that stay, except on one and on those that are overloaded themselves."""
+    def _bins(self, leaving_out: str, level: float) -> list[Bin]:
+        """Room up to a level on the hosts that stay, except on one and on those that are overloaded themselves."""
         bins = []
         for name in self.staying:
             host = self.hosts.get(name)
@@ -192,14 +195,16 @@ class Fleet:
                 continue
             capacity, limits = (host.capacity, host.limits) if host else (self._size, self._limits)
             left = {r: limit - sum(self._use(o, r) for o in self.pieces[name]) for r, limit in limits.items()}
-            free = self.rules.level * capacity - self.used(name)
+            free = level * capacity - self.used(name)
             bins.append(Bin(name, free, left, frozenset(self.pieces[name]), alone=capacity))
         return bins
 
     def _use(self, operator: str, resource: str) -> float:
         return max((h.uses.get(resource, {}).get(operator, 0.0) for h in self.hosts.values()), default=0.0)
 
-    def _move(self, source: str, operators: Iterable[str], spares: list[Bin], why: str, whole: bool = False) -> list[Move]:
+    def _move(
+        self, source: str, operators: Iterable[str], level: float, why: str, spares: Sequence[Bin] = (), whole: bool = False
+    ) -> list[Move]:
         items = [
             Item(
                 o,
@@ -209,7 +214,7 @@ class Fleet:
             )
             for o in operators
         ]
-        packed = first_fit_decreasing(items, [*self._bins(source), *spares])
+        packed = first_fit_decreasing(items, [*self._bins(source, level), *spares])
         if whole and packed.unplaced:
             return []
         moves = []

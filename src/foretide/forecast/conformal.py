@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foretide.forecast.follow import arrived
+from foretide.forecast.follow import Ledger
 from foretide.model import Array, Forecast
 from foretide.parts import Forecaster, Learner
 
@@ -39,38 +39,21 @@ class Conformal:
         self.rate = rate
         self.least = least
         self._steps: dict[int, _Step] = {}
-        self._recent: Array = np.empty(0)
-        self._pending: deque[tuple[int, Forecast]] = deque()
-        self._at = 0
+        self._ledger: Ledger[tuple[float, float | None]] = Ledger()
 
     def fit(self, series: Array) -> None:
         """The wrapped forecaster learns; residuals are only ever collected from forecasts that were really made."""
         self.inner.fit(series)
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
-        self._learn(recent)
+        for step, truth, (said, bound) in self._ledger.settle(recent):
+            self._step(step).score(truth, said, bound)
         mean = self.inner.forecast(recent, horizon).mean
         margins = [self._step(s).margin() for s in range(horizon)]
         upper = None if any(m is None for m in margins) else np.add(mean, [m or 0.0 for m in margins])
         forecast = Forecast.of(mean, upper)
-        self._pending.append((self._at, forecast))
+        self._ledger.add(list(zip(forecast.mean, forecast.upper or (None,) * horizon, strict=True)))
         return forecast
-
-    def _learn(self, recent: Array) -> None:
-        values = np.array(recent, dtype=float)
-        new = arrived(self._recent, values)
-        self._recent = values
-        if new is None:
-            self._pending.clear()
-            return
-        first, self._at = self._at, self._at + new
-        for origin, forecast in self._pending:
-            for step in range(max(0, first - origin), min(forecast.horizon, self._at - origin)):
-                truth = values[len(values) - (self._at - origin - step)]
-                if np.isfinite(truth):
-                    self._step(step).score(truth, forecast.mean[step], forecast.upper[step] if forecast.upper else None)
-        while self._pending and self._at - self._pending[0][0] >= self._pending[0][1].horizon:
-            self._pending.popleft()
 
     def _step(self, step: int) -> _Step:
         if step not in self._steps:

@@ -1,8 +1,9 @@
 """Walk-forward evaluation: forecast, then learn. No value of the future is ever visible.
 
 A series is split by time: the first two thirds to train on, the next sixth to tune on, the last sixth to test on. A model is given
-the first five sixths in one ``fit`` and splits them itself (``tuning_split``) when it tunes or stops early. Then the walk goes
-through the test part: at each origin the model sees the windows before it and forecasts the next ``horizon``.
+the first five sixths in one ``fit``, less the few windows that warm its upper quantile up, and splits them itself
+(``tuning_split``) when it tunes or stops early. Then the walk goes through the test part: at each origin the model sees the windows
+before it and forecasts the next ``horizon``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from foretide.model import Array
 from foretide.parts import Forecaster
 
 LOOKBACK = 3000  # windows shown at each origin: two days of minutes
-WARM_UP = 300  # origins before the test part that are walked but not scored, so that upper quantiles start from residuals
+WARM_UP = 300  # origins before the test part that are walked but not scored: upper quantiles start from their residuals
 
 
 def tuning_split(rows: int) -> int:
@@ -83,7 +84,10 @@ def walk(
     lookback: int = LOOKBACK,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Walk:
-    """Fit on the first five sixths, then forecast at every ``every``-th origin of the last sixth.
+    """Fit on the first five sixths less the warm-up, then forecast at every ``every``-th origin of the last sixth.
+
+    The warm-up are the last 300 origins before the test part, at most a twentieth of the windows: they are forecast as all others
+    are, and not scored.
 
     An origin at which the model is not ready is a row of NaN; a model that is never ready raises its NotReady.
     """
@@ -94,11 +98,12 @@ def walk(
     if not origins or start < 2:
         raise InvalidConfig(f"{len(values)} rows are too few to score a horizon of {horizon}: the last sixth must hold it")
     began = clock()
-    forecaster.fit(values[:start])
+    warm = start - min(WARM_UP * every, start // 20)
+    forecaster.fit(values[:warm])
     fit_s = clock() - began
     mean, upper = np.full((len(origins), horizon), np.nan), np.full((len(origins), horizon), np.nan)
     spent, reason = 0.0, NotReady("no forecast was made")
-    for origin in range(max(2, start - WARM_UP), start, every):
+    for origin in range(warm, start, every):
         _quietly(forecaster, values[max(0, origin - lookback) : origin], horizon)
     for row, origin in enumerate(origins):
         began = clock()

@@ -6,9 +6,86 @@ last spoke, so that each of their forecasts meets its own truth.
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+
 import numpy as np
 
 from foretide.model import Array
+
+T = TypeVar("T")
+
+
+class Memory:
+    """The last ``limit`` windows of a series, from what ``fit`` and ``forecast`` were shown: further back than ``recent`` reaches.
+
+    >>> memory = Memory(limit=4)
+    >>> memory.learn(np.array([1.0, 2.0, 3.0]))
+    >>> memory.see(np.array([2.0, 3.0, 5.0, 8.0])), memory.new
+    (array([2., 3., 5., 8.]), 2)
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.values: Array = np.empty(0)
+        self.new: int | None = None  # windows that the last ``see`` added; None when it started over
+
+    def learn(self, series: Array) -> None:
+        self.values = np.array(series[-self.limit :], dtype=float)
+
+    def see(self, recent: Array) -> Array:
+        """All that is remembered, up to the end of ``recent``. A past that does not continue what was known starts over."""
+        shown = np.asarray(recent[-self.limit :], dtype=float)
+        self.new = arrived(self.values, shown)
+        if self.new is None or len(shown) >= len(self.values) + self.new:
+            self.values = shown.copy()
+        elif self.new:
+            self.values = np.concatenate((self.values, shown[-self.new :]))[-self.limit :]
+        return self.values
+
+
+class Ledger(Generic[T]):
+    """Forecasts that wait for their truths: ``add`` what was said for each step ahead, ``settle`` it as windows come.
+
+    >>> ledger = Ledger[float]()
+    >>> ledger.settle(np.array([1.0, 2.0]))
+    []
+    >>> ledger.add([3.0, 4.0])
+    >>> ledger.settle(np.array([1.0, 2.0, 3.5]))
+    [(0, 3.5, 3.0)]
+    """
+
+    def __init__(self) -> None:
+        self._recent: Array = np.empty(0)
+        self._pending: deque[tuple[int, Sequence[T]]] = deque()
+        self._at = 0
+
+    def add(self, said: Sequence[T]) -> None:
+        """What was said of the windows after those last settled, one item per step ahead."""
+        self._pending.append((self._at, said))
+
+    def settle(self, recent: Array) -> list[tuple[int, float, T]]:
+        """Step ahead (from 0), truth and what was said, for every window that is new; windows that were not measured tell nothing.
+
+        A past that does not continue the one before drops all that waits.
+        """
+        values = np.array(recent, dtype=float)
+        new = arrived(self._recent, values)
+        self._recent = values
+        if new is None:
+            self._pending.clear()
+            return []
+        first, self._at = self._at, self._at + new
+        settled = []
+        for origin, said in self._pending:
+            for step in range(max(0, first - origin), min(len(said), self._at - origin)):
+                truth = values[len(values) - (self._at - origin - step)]
+                if np.isfinite(truth):
+                    settled.append((step, float(truth), said[step]))
+        while self._pending and self._at - self._pending[0][0] >= len(self._pending[0][1]):
+            self._pending.popleft()
+        return settled
 
 
 def arrived(before: Array, now: Array) -> int | None:

@@ -1,0 +1,46 @@
+"""PA-SPS 'fft': a polynomial trend and the strongest frequencies of the last samples, continued."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from foretide.forecast.gaps import filled
+from foretide.model import Array, Forecast
+
+
+class Fourier:
+    """Trend plus harmonics over the last ``last`` windows (PA-SPS, section 4). Needs four windows.
+
+    A polynomial of ``degree`` is fitted and taken away; of what is left the ``strongest`` frequencies of the discrete Fourier
+    transform are kept (the constant counts as one) and continued beyond the end; the polynomial is added again. The paper names
+    neither number: 1 and 10 are ours.
+
+    >>> wave = 10 + 3 * np.cos(2 * np.pi * np.arange(40) / 8)
+    >>> np.round(Fourier(degree=0).forecast(wave, horizon=3).mean, 6)
+    array([13.     , 12.12132, 10.     ])
+    """
+
+    def __init__(self, last: int = 100, degree: int = 1, strongest: int = 10) -> None:
+        self.last = last
+        self.degree = degree
+        self.strongest = strongest
+
+    def fit(self, series: Array) -> None:
+        """Nothing to learn: the spectrum is taken anew at every forecast."""
+
+    def forecast(self, recent: Array, horizon: int) -> Forecast:
+        rates = filled(recent[-self.last :], least=4)
+        n = len(rates)
+        centre = (n - 1) / 2  # a centred, scaled time index keeps the polynomial well conditioned
+        at, ahead = (np.arange(n) - centre) / n, (np.arange(n, n + horizon) - centre) / n
+        trend = np.polynomial.polynomial.polyfit(at, rates, min(self.degree, n - 1))
+        spectrum = np.fft.rfft(rates - np.polynomial.polynomial.polyval(at, trend))
+        # Every frequency but the constant and, for even n, the highest stands for itself and its mirror image.
+        twice = np.full(len(spectrum), 2.0)
+        twice[0] = 1.0
+        if n % 2 == 0:
+            twice[-1] = 1.0
+        kept = np.argsort(-np.abs(spectrum), kind="stable")[: self.strongest]
+        turns = np.outer(np.arange(n, n + horizon), kept) / n
+        waves = (twice[kept] * np.real(spectrum[kept] * np.exp(2j * np.pi * turns))).sum(axis=1) / n
+        return Forecast.of(np.polynomial.polynomial.polyval(ahead, trend) + waves)

@@ -1,0 +1,98 @@
+"""Lag features: the next windows from the last ones, with any regressor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from foretide.errors import NotReady
+from foretide.forecast.gaps import filled
+from foretide.model import Array, Forecast
+
+Scaling = Literal["window", "minmax"]
+LEAST_PAIRS = 10
+
+
+def pairs(series: Array, lags: int, steps: int) -> tuple[Array, Array]:
+    """Every ``lags`` windows in a row and the ``steps`` that followed them.
+
+    >>> pairs(np.array([1.0, 2.0, 3.0, 4.0]), lags=2, steps=1)
+    (array([[1., 2.],
+           [2., 3.]]), array([[3.],
+           [4.]]))
+    """
+    rows = np.lib.stride_tricks.sliding_window_view(series, lags + steps)
+    return rows[:, :lags], rows[:, lags:]
+
+
+def level(rows: Array) -> Array:
+    """The mean of each row, 1 where that is 0: divided by it, a load that outgrows its past looks like its past."""
+    means = rows.mean(axis=1)
+    return np.where(means > 0, means, 1.0)
+
+
+class Lagged:
+    """The next ``steps`` windows at once from the last ``lags``, by a regressor with ``fit(X, Y, weights)`` and ``predict(X)``.
+
+    Scaling ``window`` divides each input and its answer by the input's mean, which is also the pair's weight, since an error counts
+    in events/s; ``minmax`` maps the range of the training windows to 0..1. It learns in ``fit`` from the last ``most`` windows;
+    never fitted, it learns from ``recent`` at every forecast. A longer horizon feeds forecasts back as inputs. Needs
+    ``lags + steps + 9`` windows to learn.
+    """
+
+    def __init__(
+        self, regressor: Callable[[], Any], lags: int = 30, steps: int = 6, most: int = 5000, scaling: Scaling = "window"
+    ) -> None:
+        self.regressor = regressor
+        self.lags = lags
+        self.steps = steps
+        self.most = most
+        self.scaling = scaling
+        self._model: Any = None
+        self._range = (0.0, 1.0)
+
+    @property
+    def least(self) -> int:
+        return self.lags + self.steps + LEAST_PAIRS - 1
+
+    def fit(self, series: Array) -> None:
+        """Learn; a series too short to learn from changes nothing."""
+        if np.isfinite(series[-self.most :]).sum() >= self.least:
+            self._model = self._learned(filled(series[-self.most :]))
+
+    def forecast(self, recent: Array, horizon: int) -> Forecast:
+        if self._model is None:
+            values = filled(recent[-self.most :], self.least)
+            model = self._learned(values)
+        else:
+            values, model = filled(recent[-self.lags :]), self._model
+        if len(values) < self.lags:
+            raise NotReady(f"{len(values)} windows measured so far; this forecaster needs {self.lags}")
+        inputs, ahead = values[-self.lags :], np.empty(0)
+        while len(ahead) < horizon:
+            block = self._answer(model, inputs)
+            ahead = np.concatenate((ahead, block))
+            inputs = np.concatenate((inputs, block))[-self.lags :]
+        return Forecast.of(ahead[:horizon])
+
+    def _learned(self, values: Array) -> Any:
+        x, y = pairs(values, self.lags, self.steps)
+        if self.scaling == "minmax":
+            self._range = (float(values.min()), max(float(np.ptp(values)), 1e-12))
+        shift, scale = self._scale(x)
+        model = self.regressor()
+        model.fit((x - shift) / scale, (y - shift) / scale, scale[:, 0] / scale.mean())
+        return model
+
+    def _answer(self, model: Any, inputs: Array) -> Array:
+        shift, scale = self._scale(inputs[None])
+        answer: Array = np.asarray(model.predict((inputs[None] - shift) / scale), dtype=float).reshape(1, -1)
+        rates: Array = (answer * scale + shift)[0]
+        return np.maximum(rates, 0.0)
+
+    def _scale(self, rows: Array) -> tuple[float, Array]:
+        if self.scaling == "minmax":
+            return self._range[0], np.full((len(rows), 1), self._range[1])
+        return 0.0, level(rows)[:, None]

@@ -1,0 +1,42 @@
+"""PA-SPS 'rf': a random forest on the time index, as published, and on lag features."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.ensemble import RandomForestRegressor
+
+from foretide.forecast.gaps import filled
+from foretide.forecast.lags import Lagged
+from foretide.model import Array, Forecast
+
+
+class TimeForest:
+    """A random forest from the time index to the rate over the last ``last`` windows (PA-SPS, section 4).
+
+    A forest cannot extrapolate: beyond its windows it repeats about the last ones. Grown anew at every forecast. Needs ten windows.
+    """
+
+    def __init__(self, last: int = 100, trees: int = 20, seed: int = 0) -> None:
+        self.last = last
+        self.trees = trees
+        self.seed = seed
+
+    def fit(self, series: Array) -> None:
+        """Nothing to learn: the forest is grown anew at every forecast."""
+
+    def forecast(self, recent: Array, horizon: int) -> Forecast:
+        rates = filled(recent[-self.last :], least=10)
+        at = np.arange(len(rates) + horizon)[:, None]
+        model = RandomForestRegressor(self.trees, random_state=self.seed, n_jobs=1)
+        model.fit(at[: len(rates)], rates)
+        return Forecast.of(model.predict(at[len(rates) :]))
+
+
+def forest_lags(lags: int = 30, steps: int = 6, most: int = 5000, trees: int = 30, leaf: int = 5, seed: int = 0) -> Lagged:
+    """A forest from the last ``lags`` windows to the next ``steps``, each input divided by its mean."""
+    return Lagged(
+        lambda: RandomForestRegressor(trees, min_samples_leaf=leaf, max_features=0.4, random_state=seed, n_jobs=1),
+        lags,
+        steps,
+        most,
+    )

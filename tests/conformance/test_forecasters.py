@@ -1,0 +1,139 @@
+"""Every registered forecaster on every load that once broke one: never NaN, never negative, an error only as NotReady.
+
+A forecaster whose optional dependencies are absent is skipped; those that need one, or that train for long, are marked slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from foretide.errors import MissingExtra, NotReady
+from foretide.forecast import FORECASTERS
+from foretide.forecast.conformal import Conformal
+from foretide.model import Array
+from foretide.parts import Forecaster
+from foretide.registry import Part
+
+HORIZON = 8  # longer than the six steps that models learn at once
+
+
+def noise(n: int, seed: int = 1) -> Array:
+    t = np.arange(n)
+    return np.maximum(0.0, 100 + 40 * np.sin(2 * np.pi * t / 24) + np.random.default_rng(seed).normal(0, 8, n))
+
+
+def gap() -> Array:
+    series = noise(300)
+    series[100:140] = np.nan
+    series[-3:] = np.nan
+    return series
+
+
+def outlier() -> Array:
+    series = noise(300)
+    series[250] = 1e12
+    return series
+
+
+LOADS: dict[str, Callable[[], Array]] = {
+    "noise": lambda: noise(300),
+    "constant": lambda: np.full(300, 42.0),
+    "zeros": lambda: np.zeros(300),
+    "mostly zeros": lambda: np.where(np.arange(300) % 50 == 49, 30.0, 0.0),
+    "tiny": lambda: noise(300) * 1e-9,
+    "huge": lambda: noise(300) * 1e12,
+    "steep": lambda: np.exp(np.linspace(0, 25, 300)),
+    "falling to zero": lambda: np.linspace(100, 0, 300),
+    "a gap, and a hole at the end": gap,
+    "one huge outlier": outlier,
+    "an outlier just now": lambda: np.append(noise(299), 1e12),
+}
+
+
+TRAINED = ("ann", "rf", "ann-lags", "rf-lags", "svr")  # scikit-learn trains for a good part of a second on each load
+REGISTERED = [
+    pytest.param(part, id=part.name, marks=[pytest.mark.slow] if part.extra or part.name in TRAINED else []) for part in FORECASTERS
+]
+
+
+def build(part: Part) -> Forecaster:
+    try:
+        return FORECASTERS.build(part.name)
+    except MissingExtra as error:
+        pytest.skip(str(error))
+
+
+def check(forecaster: Forecaster, recent: Array) -> None:
+    """Forecast of itself raises InvalidRecord when a step is NaN, infinite or negative."""
+    forecast = forecaster.forecast(recent, HORIZON)
+    assert forecast.horizon == HORIZON
+
+
+@pytest.mark.parametrize("part", REGISTERED)
+def test_every_load_fitted_and_not(part: Part) -> None:
+    for name, load in LOADS.items():
+        series = load()
+        for fitted in (True, False):
+            forecaster = build(part)
+            if fitted:
+                forecaster.fit(series[:280])
+            try:
+                check(forecaster, series[-100:])
+                check(forecaster, series)
+            except Exception as error:
+                raise AssertionError(f"{part.name} on {name}, {fitted=}: {error}") from error
+
+
+@pytest.mark.parametrize("part", REGISTERED)
+def test_short_history_is_not_ready_or_answered(part: Part) -> None:
+    for n in (0, 1, 2, 3, 5, 9, 12, 20, 31, 44):
+        forecaster = build(part)
+        forecaster.fit(noise(n))
+        with suppress(NotReady):
+            check(forecaster, noise(n))
+    forecaster = build(part)
+    check(forecaster, noise(100))
+
+
+@pytest.mark.parametrize("part", REGISTERED)
+def test_nothing_measured_is_not_ready(part: Part) -> None:
+    forecaster = build(part)
+    forecaster.fit(np.full(60, np.nan))
+    with pytest.raises(NotReady):
+        forecaster.forecast(np.full(60, np.nan), HORIZON)
+
+
+@pytest.mark.parametrize("part", REGISTERED)
+def test_a_million_points(part: Part) -> None:
+    series = noise(1_000_000)
+    forecaster = build(part)
+    forecaster.fit(series)
+    check(forecaster, series)
+
+
+@pytest.mark.parametrize("part", REGISTERED)
+def test_same_seed_same_forecast_and_the_input_is_left_alone(part: Part) -> None:
+    series = noise(200)
+    series.flags.writeable = False
+    answers = []
+    for _ in range(2):
+        forecaster = build(part)
+        forecaster.fit(series[:180])
+        answers.append(forecaster.forecast(series, HORIZON))
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("part", REGISTERED)
+def test_in_the_loop_with_an_upper_quantile(part: Part) -> None:
+    """Called window after window, as the loop does, each forecast is finite and soon has an upper."""
+    series = noise(90)
+    series[70] = np.nan
+    forecaster = Conformal(build(part), least=5)
+    forecaster.fit(series[:60])
+    uppers = [forecaster.forecast(series[max(0, t - 60) : t], 2).upper for t in range(60, 90)]
+    assert uppers[-1] is not None
+    assert all(np.isfinite(u).all() for u in uppers if u is not None)

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from foretide.cli import bench, catalog, demo, report, simulate, systems
+from foretide.cli import bench, catalog, dashboard, demo, report, simulate, systems
 from foretide.errors import ForetideError
 
 
@@ -32,6 +32,7 @@ app = _App(
     rich_markup_mode="rich",
 )
 app.command("demo")(demo.command)
+app.command("dashboard")(dashboard.command)
 app.command("simulate")(simulate.simulate)
 app.command("compare")(simulate.compare)
 app.command("report")(report.command)

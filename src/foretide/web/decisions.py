@@ -1,0 +1,103 @@
+"""Decisions for reading: where each lies in the journal, and its sentences."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from foretide.journal import read_lines
+from foretide.model import Decision, Plan
+from foretide.web.records import Change, DecisionView
+
+REMEMBERED = 500_000
+
+
+class Index:
+    """The byte offset of every decision, numbered from 0, and whether it is notable; the oldest are forgotten beyond ``limit``.
+
+    >>> index = Index()
+    >>> for offset, notable in ((0, False), (90, True), (180, True), (270, False)):
+    ...     index.append(offset, notable)
+    >>> list(index.after(1, changes=False)), list(index.after(0, changes=True)), list(index.before(2, changes=True))
+    ([1, 2, 3], [1, 2], [1])
+    """
+
+    def __init__(self, limit: int = REMEMBERED) -> None:
+        self.limit = limit
+        self.first = 0
+        self._offsets = array("Q")
+        self._notable = bytearray()
+
+    @property
+    def total(self) -> int:
+        """Decisions seen so far: the number the next one gets."""
+        return self.first + len(self._offsets)
+
+    def append(self, offset: int, notable: bool) -> None:
+        if len(self._offsets) >= 2 * self.limit:
+            del self._offsets[: self.limit]
+            del self._notable[: self.limit]
+            self.first += self.limit
+        self._offsets.append(offset)
+        self._notable.append(notable)
+
+    def offset(self, seq: int) -> int:
+        return self._offsets[seq - self.first]
+
+    def after(self, since: int, changes: bool) -> Iterator[int]:
+        """Numbers from ``since`` on, oldest first; only notable ones when ``changes``."""
+        at = max(0, since - self.first)
+        while at < len(self._offsets) and (at := self._notable.find(1, at) if changes else at) >= 0:
+            yield self.first + at
+            at += 1
+
+    def before(self, end: int, changes: bool) -> Iterator[int]:
+        """Numbers below ``end``, newest first; only notable ones when ``changes``."""
+        at = min(end - self.first, len(self._offsets))
+        while at > 0 and (at := (self._notable.rfind(1, 0, at) if changes else at - 1)) >= 0:
+            yield self.first + at
+
+    def page(self, since: int | None, end: int | None, limit: int, changes: bool) -> list[int]:
+        """At most ``limit`` numbers, oldest first: from ``since`` on, or else the newest ones below ``end``."""
+        if since is not None:
+            return [n for n in islice(self.after(since, changes), limit) if end is None or n < end]
+        return list(islice(self.before(self.total if end is None else end, changes), limit))[::-1]
+
+
+def read_at(path: Path, offset: int) -> Decision | None:
+    """The whole decision whose line starts at ``offset``; None when the file no longer has it there."""
+    for _, record in read_lines(path, offset):
+        return record if isinstance(record, Decision) else None
+    return None
+
+
+def view(seq: int, decision: Decision) -> DecisionView:
+    """A decision for reading: the operators it was to change and those that guards held back, each with both sentences."""
+    changes = []
+    if decision.plan is not None and decision.proposed is not None:
+        samples = decision.snapshot.samples if decision.snapshot else {}
+        for name, planned in decision.plan.replicas.items():
+            sample = samples.get(name)
+            running = sample.replicas if sample else None
+            proposed = decision.proposed.replicas.get(name, planned)
+            if not running == proposed == planned:
+                changes.append(Change(name, running, proposed, planned, *_sentences(name, decision.proposed, decision.plan)))
+    return DecisionView(
+        seq,
+        decision.at,
+        decision.outcome,
+        decision.mode,
+        decision.plan.reasons.get("") if decision.plan else None,
+        decision.error,
+        changes,
+    )
+
+
+def _sentences(name: str, proposed: Plan, plan: Plan) -> tuple[str, str | None]:
+    """The planner's sentence, and what the guards added to it."""
+    planner, final = proposed.reasons.get(name, ""), plan.reasons.get(name, "")
+    if final == planner:
+        return planner, None
+    return planner, final.removeprefix(planner).removeprefix("; ")

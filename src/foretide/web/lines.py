@@ -1,0 +1,86 @@
+"""The journal's lines as the dashboard needs them: the same names as the records, without what it never draws.
+
+msgspec skips the fields that are not named here without building them, which makes a day's journal of fifty operators several times
+faster to read than whole records. What a person wants to see whole (a decision's sentences) is read again by its offset.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+
+from foretide.journal import Run
+from foretide.model import Mode, Outcome
+
+Count = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class LatencyLine(msgspec.Struct, gc=False):
+    count: Count
+    p50_ms: Count
+    p90_ms: Count
+    p99_ms: Count
+    within: Count | None = None
+
+
+class SampleLine(msgspec.Struct, gc=False):
+    arrived: Count
+    processed: Count
+    backlog: Count
+    replicas: Annotated[int, msgspec.Meta(ge=0)]
+    emitted: dict[str, float] = {}
+    busy_s: Count | None = None
+    offered: Count | None = None
+    dropped: Count | None = None
+    latency: LatencyLine | None = None
+
+
+class SnapshotLine(msgspec.Struct, gc=False):
+    window_s: Annotated[float, msgspec.Meta(gt=0)]
+    samples: dict[str, SampleLine]
+    latency: LatencyLine | None = None
+
+
+class ForecastLine(msgspec.Struct, gc=False):
+    mean: tuple[float, ...]
+    upper: tuple[float, ...] | None = None
+
+
+class PlanLine(msgspec.Struct, gc=False):
+    replicas: dict[str, int]
+
+
+class DecisionLine(msgspec.Struct, gc=False):
+    at: float
+    outcome: Outcome
+    mode: Mode
+    snapshot: SnapshotLine | None = None
+    forecasts: dict[str, ForecastLine] = {}
+    proposed: PlanLine | None = None
+    plan: PlanLine | None = None
+    error: str | None = None
+
+    @property
+    def notable(self) -> bool:
+        """Something a person wants to read: replicas were to change, guards held a change back, or a stage failed."""
+        if self.outcome in ("advised", "applied", "failed"):
+            return True
+        return self.proposed is not None and self.plan is not None and self.proposed.replicas != self.plan.replicas
+
+
+class Line(msgspec.Struct):
+    run: Run | None = None
+    decision: DecisionLine | None = None
+
+
+_decoder = msgspec.json.Decoder(Line)
+
+
+def decode(line: bytes) -> Run | DecisionLine | None:
+    """What a journal line holds; None when it is torn or empty."""
+    try:
+        found = _decoder.decode(line)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    return found.run or found.decision

@@ -1,0 +1,275 @@
+"""RunState: everything the page shows, from the journal's lines, in bounded memory.
+
+Pure: lines in, records out. It knows no file, no clock and no network.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import numpy as np
+
+from foretide.journal import Run
+from foretide.model import Array, Mode
+from foretide.web.cost import Meter
+from foretide.web.flow import Demand
+from foretide.web.lines import DecisionLine, LatencyLine, SnapshotLine
+from foretide.web.records import (
+    Columns,
+    Cost,
+    LatencyNow,
+    Now,
+    OperatorInfo,
+    OperatorNow,
+    Outlook,
+    Range,
+    RunInfo,
+)
+from foretide.web.series import Recent, Rule, Whole
+
+RECENT_POINTS = 600
+WHOLE_POINTS = 1024
+OVERALL: dict[str, Rule] = {
+    "load": "mean",
+    "forecast": "mean",
+    "upper": "max",
+    "replicas": "max",
+    "need": "max",
+    "planned": "max",
+    "backlog": "max",
+    "p50_ms": "max",
+    "p90_ms": "max",
+    "p99_ms": "max",
+    "cost": "last",
+    "windows": "last",
+}
+PER_OPERATOR: dict[str, Rule] = {
+    "rate": "mean",
+    "replicas": "max",
+    "need": "max",
+    "planned": "max",
+    "utilization": "mean",
+    "backlog": "max",
+}
+
+
+class Journalled(msgspec.Struct):
+    """What a file tells besides its lines: see ``Now``."""
+
+    asked_mode: Mode | None = None
+    live: bool = False
+    read_share: float = 1.0
+    skipped_lines: int = 0
+
+
+class RunState:
+    """One run as the page shows it. ``add`` takes its decisions in the order of the journal."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.names = run.topology.names
+        self._edges = run.topology.edges
+        self._sources = [self.names.index(n) for n in run.topology.sources]
+        self._caps = np.array([o.max_replicas for o in run.topology.operators], dtype=float)
+        rules: list[Rule] = [*OVERALL.values(), *(r for r in PER_OPERATOR.values() for _ in self.names)]
+        self._recent = Recent(len(rules), RECENT_POINTS)
+        self._whole = Whole(rules, WHOLE_POINTS)
+        self._demand = Demand(run.topology)
+        self._meter = Meter(run.prices)
+        self._ahead: list[tuple[float, float]] = []
+        self._planned = np.full(len(self.names), np.nan)
+        self._values = np.full(len(rules), np.nan)
+        self._feeds: Array = np.full(len(self._edges), np.nan)
+        self._latency: LatencyLine | None = None
+        self._counted = self._within = 0.0
+        self._outcomes: Counter[str] = Counter()
+        self.last: DecisionLine | None = None
+
+    def add(self, decision: DecisionLine) -> None:
+        """One window of the run."""
+        values = np.full(len(self._values), np.nan)
+        overall = dict.fromkeys(OVERALL, np.nan)
+        if self._ahead:
+            overall["forecast"], overall["upper"] = self._ahead.pop(0)
+        if decision.plan is not None:
+            self._planned = np.array([decision.plan.replicas.get(n, np.nan) for n in self.names], dtype=float)
+        if decision.snapshot is not None:
+            overall.update(self._measure(decision.snapshot, values))
+        if decision.forecasts:
+            self._look_ahead(decision)
+        values[: len(OVERALL)] = list(overall.values())
+        self._recent.append(decision.at, values)
+        self._whole.append(decision.at, values)
+        if decision.snapshot is not None:
+            self._values = values
+        self._outcomes[decision.outcome] += 1
+        self.last = decision
+
+    def _measure(self, snapshot: SnapshotLine, values: Array) -> dict[str, float]:
+        samples = [snapshot.samples[n] for n in self.names]
+        table = np.array([(s.arrived, s.processed, s.backlog, s.replicas, s.busy_s) for s in samples], dtype=float).T
+        arrived, processed, backlog, replicas, busy_s = table
+        rate = arrived / snapshot.window_s
+        offered = np.zeros(len(self.names))
+        for i in self._sources:
+            given = samples[i].offered
+            offered[i] = rate[i] if given is None else given / snapshot.window_s
+        sent = np.array([snapshot.samples[p].emitted.get(c, 0.0) for p, c in self._edges], dtype=float)
+        self._demand.learn(processed, busy_s, sent)
+        need = self._demand.need(offered, rate)
+        self._meter.add(replicas, np.minimum(need, self._caps))
+        self._feeds = sent / snapshot.window_s
+        utilization = np.divide(
+            busy_s, replicas * snapshot.window_s, out=np.full(len(replicas), np.nan), where=replicas > 0
+        )  # fmt: skip
+        values[len(OVERALL) :] = np.concatenate((rate, replicas, need, self._planned, utilization, backlog))
+        found = {
+            "load": offered.sum(),
+            "replicas": replicas.sum(),
+            "need": need.sum(),
+            "planned": self._planned.sum(),
+            "backlog": backlog.sum(),
+            "cost": self._meter.paid,
+            "windows": self._meter.windows,
+        }
+        latency = snapshot.latency or _worst([s.latency for s in map(snapshot.samples.__getitem__, self.run.topology.sinks)])
+        if latency is not None:
+            self._latency = latency
+            found.update(p50_ms=latency.p50_ms, p90_ms=latency.p90_ms, p99_ms=latency.p99_ms)
+            if latency.within is not None:
+                self._counted += latency.count + sum(s.dropped or 0.0 for s in samples)
+                self._within += latency.within
+        return found
+
+    def _look_ahead(self, decision: DecisionLine) -> None:
+        forecasts = [decision.forecasts.get(n) for n in self.run.topology.sources]
+        known = [f for f in forecasts if f is not None]
+        if len(known) < len(forecasts):
+            return
+        mean = [sum(steps) for steps in zip(*(f.mean for f in known), strict=False)]
+        uppers = [f.upper for f in known if f.upper is not None]
+        upper = [sum(steps) for steps in zip(*uppers, strict=False)] if len(uppers) == len(known) else [np.nan] * len(mean)
+        self._ahead = list(zip(mean, upper, strict=True))
+
+    def info(self) -> RunInfo:
+        run = self.run
+        target = run.target_latency_s
+        return RunInfo(
+            run.name,
+            run.system,
+            run.window_s,
+            run.started_at,
+            None if target is None else target * 1000,
+            [
+                OperatorInfo(o.name, o.inputs, o.name in run.topology.sources, o.stateful, o.min_replicas, o.max_replicas)
+                for o in run.topology.operators
+            ],
+        )
+
+    def now(self, file: Journalled, decisions: int) -> Now:
+        """Where the run stands after the last decision added."""
+        v = dict(zip(OVERALL, self._values, strict=False))
+        last, ahead = self.last, self._ahead
+        upper = [u for _, u in ahead if not np.isnan(u)]
+        return Now(
+            at=last.at if last else None,
+            windows=self._meter.windows,
+            decisions=decisions,
+            outcome=last.outcome if last else None,
+            error=last.error if last else None,
+            mode=last.mode if last else self.run.mode,
+            asked_mode=file.asked_mode,
+            live=file.live,
+            read_share=file.read_share,
+            skipped_lines=file.skipped_lines,
+            load=_known(v["load"]),
+            replicas=_whole(v["replicas"]),
+            need=_whole(v["need"]),
+            planned=_whole(v["planned"]),
+            backlog=_known(v["backlog"]),
+            latency=self._latency_now(),
+            outlook=Outlook([m for m, _ in ahead], upper if len(upper) == len(ahead) else None) if ahead else None,
+            cost=self._cost(),
+            outcomes=dict(self._outcomes),
+            operators=self._operators_now() if self._meter.windows else {},
+        )
+
+    def _latency_now(self) -> LatencyNow | None:
+        found = self._latency
+        if found is None:
+            return None
+        return LatencyNow(found.p50_ms, found.p90_ms, found.p99_ms, self._within / self._counted if self._counted else None)
+
+    def _cost(self) -> Cost:
+        peak = self._meter.static_peak
+        return Cost(self._meter.paid, peak, 1 - self._meter.paid / peak if peak else None)
+
+    def _operators_now(self) -> dict[str, OperatorNow]:
+        rate, replicas, need, planned, utilization, backlog = self._values[len(OVERALL) :].reshape(len(PER_OPERATOR), -1)
+        feeds: dict[str, dict[str, float]] = {n: {} for n in self.names}
+        for (producer, consumer), events in zip(self._edges, self._feeds.tolist(), strict=True):
+            feeds[producer][consumer] = events
+        return {
+            n: OperatorNow(
+                int(replicas[i]),
+                _whole(planned[i]),
+                _whole(need[i]),
+                _known(utilization[i]),
+                float(backlog[i]),
+                float(rate[i]),
+                feeds[n],
+            )
+            for i, n in enumerate(self.names)
+        }
+
+    def columns(self, over: Range, operator: str | None = None, last: int | None = None) -> Columns:
+        """A series, all of the topology or of one operator; ``last`` keeps only so many points."""
+        data = (self._recent if over == "recent" else self._whole).columns()
+        data = data[:, -last:] if last else data
+        if operator is None:
+            rows = {name: 1 + i for i, name in enumerate(OVERALL)}
+        else:
+            first = 1 + len(OVERALL) + self.names.index(operator)
+            rows = {name: first + i * len(self.names) for i, name in enumerate(PER_OPERATOR)}
+        stride = 1 if over == "recent" else self._whole.stride
+        return Columns(over, operator, stride, data[0].tolist(), {name: _short(data[row]) for name, row in rows.items()})
+
+
+def nothing_yet(file: Journalled) -> Now:
+    """Before the journal's first line."""
+    return Now(
+        asked_mode=file.asked_mode,
+        live=file.live,
+        read_share=file.read_share,
+        skipped_lines=file.skipped_lines,
+        cost=Cost(0.0, None, None),
+    )
+
+
+def _worst(found: list[LatencyLine | None]) -> LatencyLine | None:
+    """Where only sinks measured latency: of each percentile the largest, so that no sink hides behind another."""
+    known = [f for f in found if f is not None]
+    if not known:
+        return None
+    within = [f.within for f in known if f.within is not None]
+    return LatencyLine(
+        sum(f.count for f in known),
+        max(f.p50_ms for f in known),
+        max(f.p90_ms for f in known),
+        max(f.p99_ms for f in known),
+        sum(within) if len(within) == len(known) else None,
+    )
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _whole(value: float) -> int | None:
+    return None if np.isnan(value) else int(value)
+
+
+def _short(values: Array) -> list[float | None]:
+    """Six significant digits are more than a chart can show, and half the bytes."""
+    return [None if v != v else float(f"{v:.6g}") for v in values.tolist()]

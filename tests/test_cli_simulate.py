@@ -86,3 +86,14 @@ def test_mistakes_are_sentences(arguments: tuple[str, ...], says: str) -> None:
 def test_apps_and_loads_are_listed() -> None:
     assert "twitter-complex" in invoke("apps")
     assert "frame-rate-short" in invoke("loads")
+
+
+def test_a_settings_file_brings_prices_and_a_system_of_ones_own(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text('[system]\nname = "static"\n[system.planner_constants]\nreplicas = 9\n[prices]\nup = 0\ndown = 0\nroute = 0\n')
+    found = json.loads(invoke("compare", "--app", "chain", "--systems", "srea", "--settings", str(mine), "--json"))
+    assert [s["system"] for s in found["systems"]] == ["srea", "mine"]
+    own = found["systems"][1]
+    assert own["cost"] == pytest.approx(own["replica_seconds"] / 30 * 8000)  # changes cost nothing
+    alone = json.loads(invoke("simulate", "--app", "chain", "--settings", str(mine), "--json"))
+    assert alone["systems"][0]["replica_seconds"] == own["replica_seconds"]

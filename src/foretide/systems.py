@@ -11,7 +11,7 @@ from foretide.errors import unknown
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
 from foretide.guards import GUARDS, Guard
-from foretide.model import Decision, Mode
+from foretide.model import Decision, Mode, Prices
 from foretide.parts import Actuator, Forecaster, Planner, Probe
 from foretide.plan import PLANNERS
 from foretide.plan.future import Future
@@ -56,6 +56,12 @@ class System:
         if "future" not in PLANNERS.constants(self.planner):
             return self
         return replace(self, planner_constants={**self.planner_constants, "future": future})
+
+    def priced(self, prices: Prices) -> System:
+        """The system with its planner told the prices, where the planner weighs them and has none of its own; else itself."""
+        if "prices" not in PLANNERS.constants(self.planner) or "prices" in self.planner_constants:
+            return self
+        return replace(self, planner_constants={**self.planner_constants, "prices": prices})
 
     def autoscaler(
         self,

@@ -5,6 +5,7 @@ from foretide.apps import app
 from foretide.errors import InvalidConfig
 from foretide.load import Load, load
 from foretide.metrics import figures
+from foretide.model import Prices
 from foretide.sim.compare import Case, compare, engine_named, observing, simulate
 from foretide.systems import system
 from tests.runs import FollowingWorld
@@ -80,3 +81,11 @@ def test_side_by_side_gives_what_one_after_the_other_gives() -> None:
     apart = compare(CASE, systems, processes=1)
     assert together.as_dict() == apart.as_dict()
     assert told == {"srea", "static"}
+
+
+def test_planners_weigh_the_prices_of_the_case() -> None:
+    dear = Prices(up=1e9, down=1e9)
+    case = Case(app("chain"), STEPS, 10.0, prices=dear)
+    found = compare(case, [system("clairvoyant")], new_world=FollowingWorld).runs[0]
+    assert found.figures.cost_ratio == pytest.approx(1.0)
+    assert found.figures.adaptations == 1  # once up for the hump, never down

@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +17,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 from rich.table import Table
 
 from foretide import report as html
+from foretide.apps import App
 from foretide.apps import app as app_named
+from foretide.config import Settings, load_settings
 from foretide.errors import InvalidConfig
 from foretide.load import load as load_named
 from foretide.report.words import FIGURES, verdict
@@ -32,6 +35,7 @@ ScaleOption = Annotated[float, typer.Option(help="factor on the load's counts")]
 WindowOption = Annotated[float | None, typer.Option("--window", help="seconds between two plans; default: the app's own")]
 SeedOption = Annotated[int, typer.Option(help="the same seed gives the same events")]
 EngineOption = Annotated[str, typer.Option(help="events, fluid (long loads), batch (as Spark runs) or auto")]
+SettingsOption = Annotated[Path | None, typer.Option("--settings", help="a TOML file: your prices, and your own system")]
 JsonOption = Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")]
 ReportOption = Annotated[Path | None, typer.Option("--report", help="write an HTML report to this file")]
 
@@ -39,12 +43,13 @@ ReportOption = Annotated[Path | None, typer.Option("--report", help="write an HT
 def simulate(
     app: AppOption = "twitter-linear",
     load: LoadOption = None,
-    system_name: Annotated[str, typer.Option("--system", help="who scales; see: foretide systems")] = "srea",
+    system_name: Annotated[str | None, typer.Option("--system", help="who scales; see: foretide systems (srea)")] = None,
     speed: SpeedOption = None,
     scale: ScaleOption = 1.0,
     window_s: WindowOption = None,
     seed: SeedOption = 1,
     engine: EngineOption = "auto",
+    settings: SettingsOption = None,
     as_json: JsonOption = False,
     report: ReportOption = None,
 ) -> None:
@@ -52,8 +57,10 @@ def simulate(
 
     Example: [bold]foretide simulate --app twitter-linear --load twitter-smoothed --system srea[/]
     """
-    case = _case(app, load, speed, scale, window_s, seed, engine)
-    _run(case, [system(system_name)], as_json, report, processes=1)
+    told, found = _told(settings), app_named(app)
+    offered = load_named(load or found.load, speed, scale)
+    case = comparing.Case(found, offered, _window_s(window_s, found), seed, told.prices, comparing.engine_named(engine))
+    _run(case, [system(system_name) if system_name else told.system.build()], as_json, report, processes=1)
 
 
 def compare(
@@ -65,6 +72,7 @@ def compare(
     window_s: WindowOption = None,
     seed: SeedOption = 1,
     engine: EngineOption = "auto",
+    settings: SettingsOption = None,
     processes: Annotated[int | None, typer.Option(help="systems run side by side; default: one per core", min=1)] = None,
     as_json: JsonOption = False,
     report: ReportOption = None,
@@ -73,8 +81,11 @@ def compare(
 
     Example: [bold]foretide compare --app twitter-linear --systems srea,static --report compare.html[/]
     """
-    case = _case(app, load, speed, scale, window_s, seed, engine)
-    _run(case, _chosen(systems), as_json, report, processes)
+    told, found = _told(settings), app_named(app)
+    offered = load_named(load or found.load, speed, scale)
+    case = comparing.Case(found, offered, _window_s(window_s, found), seed, told.prices, comparing.engine_named(engine))
+    own = [replace(told.system.build(), name=settings.stem)] if settings else []
+    _run(case, [*_chosen(systems), *own], as_json, report, processes)
 
 
 def _chosen(names: str) -> list[System]:
@@ -86,15 +97,14 @@ def _chosen(names: str) -> list[System]:
     return [system(n) for n in wanted]
 
 
-def _case(
-    app: str, load: str | None, speed: float | None, scale: float, window_s: float | None, seed: int, engine: str
-) -> comparing.Case:
-    found = app_named(app)
+def _told(settings: Path | None) -> Settings:
+    return load_settings(settings) if settings else Settings()
+
+
+def _window_s(window_s: float | None, app: App) -> float:
     if window_s is not None and not window_s > 0:
         raise InvalidConfig(f"--window {window_s:g}: a window lasts more than 0 seconds")
-    return comparing.Case(
-        found, load_named(load or found.load, speed, scale), window_s or found.window_s, seed, engine=comparing.engine_named(engine)
-    )
+    return window_s or app.window_s
 
 
 def _run(case: comparing.Case, systems: list[System], as_json: bool, report: Path | None, processes: int | None) -> None:

@@ -9,6 +9,8 @@ from typing import Literal
 from foretide.summary import Summary
 
 ENOUGH = 0.95
+LIMIT = "clairvoyant"
+"""The system that knows the future: a limit to look at, not a choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def verdict(runs: Sequence[Summary]) -> str:
     """One or two sentences: who was cheapest among those who kept the latency target, and how far from the limit."""
     if len(runs) == 1:
         return _alone(runs[0])
-    priced = [r for r in runs if r.figures.cost_ratio is not None]
+    priced = [r for r in runs if r.figures.cost_ratio is not None and r.system != LIMIT]
     if not priced:
         return "No run was measured."
     if all(r.figures.slo_share is None for r in priced):

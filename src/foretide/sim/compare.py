@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import suppress
@@ -133,7 +134,7 @@ def simulate(case: Case, system: System, progress: Progress | None = None, new_w
     system, per_window = observing(system, case.window_s)
     world, windows, need = new_world(case, system), case.windows, case.needs()
     decisions: list[Decision] = []
-    told = system.foreseeing(LoadFuture(0.0, case.window_s, need))
+    told = system.priced(case.prices).foreseeing(LoadFuture(0.0, case.window_s, need))
     loop = told.autoscaler(case.app.topology, world, world, mode="act", record=decisions.append)
     for i in range(1, windows + 1):
         for j in range(1, per_window + 1):
@@ -215,16 +216,26 @@ def _attempt(case: Case, system: System, progress: Progress | None, new_world: N
     return summarize(record)
 
 
-_told: Any = None
+_link: tuple[Any, Any] | None = None
+"""In a worker: where news goes, and the event that asks it to stop."""
 
 
-def _remember_queue(queue: Any) -> None:
-    global _told
-    _told = queue
+def _begin(queue: Any, stop: Any) -> None:
+    global _link
+    _link = queue, stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the parent decides for all
 
 
 def _worker(case: Case, system: System, new_world: NewWorld) -> Attempt:
-    return _attempt(case, system, lambda *news: _told.put(news), new_world)
+    assert _link is not None
+    queue, stop = _link
+
+    def tell(name: str, done: int, total: int) -> None:
+        queue.put((name, done, total))
+        if stop.is_set():
+            raise KeyboardInterrupt
+
+    return _attempt(case, system, tell, new_world)
 
 
 def _side_by_side(
@@ -232,16 +243,17 @@ def _side_by_side(
 ) -> dict[str, Attempt]:
     """New processes, not forks: a fork of a process with threads can hang, and compiled code is cached on disk anyway."""
     context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    with ProcessPoolExecutor(workers, context, initializer=_remember_queue, initargs=(queue,)) as pool:
+    queue, stop = context.Queue(), context.Event()
+    with ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(queue, stop)) as pool:
         pending: dict[Future[Attempt], str] = {pool.submit(_worker, case, s, new_world): s.name for s in systems}
-        names, left = dict(pending), set(pending)
+        left = set(pending)
         try:
             while left:
                 _, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
                 with suppress(Empty):
                     while progress:
                         progress(*queue.get_nowait())
-            return {names[f]: f.result() for f in pending}
+            return {name: f.result() for f, name in pending.items()}
         finally:
+            stop.set()
             pool.shutdown(cancel_futures=True)

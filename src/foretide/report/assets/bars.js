@@ -48,6 +48,13 @@ function clock(seconds) {
   return s >= 3600 ? Math.floor(s / 3600) + ":" + tail : tail;
 }
 
+/* Operators that get a chart of their own: all, or the twelve that most replicas worked for, in the pipeline's order. */
+const busiest = (() => {
+  const work = (o) => Math.max(...runs.map((r) => r.replicas[o].reduce((a, b) => a + b, 0) + r.need[o].reduce((a, b) => a + b, 0)));
+  const few = new Set([...data.operators].map((o) => [work(o), o]).sort((a, b) => b[0] - a[0]).slice(0, 12).map(([, o]) => o));
+  return data.operators.filter((o) => few.has(o));
+})();
+
 function drawn(id) {
   $(id).dataset.drawn = "true";
 }
@@ -115,10 +122,10 @@ function drawPercentiles() {
 }
 
 function drawBalance() {
-  const operators = data.operators.filter((o) => runs.some((r) => (r.replica_busy[o] || []).length > 1));
+  const operators = busiest.filter((o) => runs.some((r) => (r.replica_busy[o] || []).length > 1));
   if (!operators.length) return $("balance-section").remove();
   $("balance").dataset.chart = "balance";
-  for (const operator of operators.slice(0, 12)) {
+  for (const operator of operators) {
     const box = element("div", {}, element("h3", {}, operator));
     runs.forEach((run, i) => {
       const busy = run.replica_busy[operator] || [];

@@ -69,11 +69,12 @@ function drawSeries() {
   const first = runs[0], ink = css("--ink"), soft = css("--need");
   chart("load", "load and forecast", [{ label: "load /s", values: first.rate, stroke: ink, fill: faded(soft, 0.25), paths: stepped, width: 1.4 }, ...perSystem((r) => r.forecast, { dash: [5, 4], paths: stepped })], { height: 260 });
   chart("replicas", "replicas of all operators against need", [...needLines(all(first.need), all(first.optimum)), ...perSystem((r) => all(r.replicas), { paths: stepped })], { height: 280 });
-  for (const operator of data.operators.slice(0, 12))
+  for (const operator of busiest)
     chart(`operator-${operator}`, `replicas of ${operator} against need`, [...needLines(first.need[operator], first.optimum[operator]), ...perSystem((r) => r.replicas[operator], { paths: stepped })], { height: 150, legend: false });
   drawLatency();
   chart("backlog", "backlog", perSystem((r) => r.backlog), { height: 220 });
   chart("utilization", "utilization", perSystem((r) => r.utilization), { height: 220, least: 1, value: (v) => Math.round(100 * v) + " %" });
+  if ($("hosts")) chart("hosts", "hosts in use", perSystem((r) => r.hosts, { paths: stepped }), { height: 200 });
 }
 
 function drawLatency() {
@@ -90,8 +91,9 @@ function theme(name) {
 }
 
 function start() {
-  for (const operator of data.operators.slice(0, 12)) $("operators").append(element("div", {}, element("h3", {}, operator), element("div", { id: `operator-${operator}` })));
-  if (data.operators.length > 12) $("operators").append(element("p", { class: "hint" }, `${data.operators.length - 12} more operators are in the totals.`));
+  if (!runs.some((r) => r.hosts.some((v) => v !== null))) $("hosts-section").remove();
+  for (const operator of busiest) $("operators").append(element("div", {}, element("h3", {}, operator), element("div", { id: `operator-${operator}` })));
+  if (data.operators.length > busiest.length) $("operators").append(element("p", { class: "hint" }, `The busiest ${busiest.length} of ${data.operators.length} operators; all are in the total.`));
   for (const [key, label] of [["p50_ms", "p50"], ["p90_ms", "p90"], ["p99_ms", "p99"], ["mean_ms", "mean"]])
     $("latency-pick").append(element("button", { type: "button", "data-key": key, onclick: () => { percentile = key; drawLatency(); } }, label));
   if (runs.length > 1)

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from foretide.cli import bench, catalog, dashboard, demo, report, simulate, systems
+from foretide.cli import bench, catalog, dashboard, demo, forecast, report, simulate, systems
 from foretide.errors import ForetideError
 
 
@@ -35,6 +35,7 @@ app.command("demo")(demo.command)
 app.command("dashboard")(dashboard.command)
 app.command("simulate")(simulate.simulate)
 app.command("compare")(simulate.compare)
+app.command("forecast")(forecast.command)
 app.command("report")(report.command)
 app.command("systems")(systems.list_systems)
 app.command("models")(systems.list_models)

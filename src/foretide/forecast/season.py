@@ -13,7 +13,7 @@ def period(series: Array, least: float = 0.2, last: int = 20_160) -> int | None:
 
     The autocorrelation of the last ``last`` windows, less a straight line and with the highest 1 % clipped: a season is a peak that
     stands ``least`` above the lowest point before it and half of that above 0. Of the peaks almost as high as the highest the first
-    counts, so that a day is preferred to a week. A season must have been seen three times.
+    counts, so that a day is preferred to a week. A season must have been seen more than twice.
 
     >>> period(100 + 50 * np.sin(2 * np.pi * np.arange(100) / 12))
     12
@@ -32,7 +32,7 @@ def period(series: Array, least: float = 0.2, last: int = 20_160) -> int | None:
         return None
     size = 1 << (2 * n - 1).bit_length()
     spectrum = np.fft.rfft(flat, size)
-    correlation = np.fft.irfft(spectrum * np.conj(spectrum), size)[: n // 3 + 1]
+    correlation = np.fft.irfft(spectrum * np.conj(spectrum), size)[: int(n / 2.2) + 1]
     correlation = correlation / correlation[0] * n / (n - np.arange(len(correlation)))
     rise = correlation - np.minimum.accumulate(correlation)
     inner = np.arange(2, len(correlation) - 1)

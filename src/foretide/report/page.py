@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib import resources
@@ -74,10 +74,15 @@ def of_journal(path: Path | str, command: str = "") -> Page:
 
 def write(path: Path | str, page: Page) -> Path:
     """Render to a file, making its folder when needed."""
+    return save(path, render(page))
+
+
+def save(path: Path | str, text: str) -> Path:
+    """Write a page, making its folder when needed."""
     path = Path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(page), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InvalidConfig(f"cannot write the report {path}: {error.strerror}") from error
     return path
@@ -88,21 +93,24 @@ def render(page: Page) -> str:
     if not page.runs:
         reasons = "; ".join(f"{name}: {why}" for name, why in page.left_out.items())
         raise InvalidConfig(f"there is no run to report{': ' + reasons if reasons else ''}")
-    own, vendor = resources.files("foretide.report") / "assets", resources.files("foretide") / "web" / "static" / "vendor"
     facts = "".join(f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in page.facts)
-    parts = {
-        "TITLE": html.escape(page.title),
-        "VERDICT": html.escape(verdict(page.runs)),
-        "FACTS": facts,
+    parts = {"TITLE": html.escape(page.title), "VERDICT": html.escape(verdict(page.runs)), "FACTS": facts, "DATA": _data(page)}
+    return assembled("page.html", parts, ("bars.js", "report.js"))
+
+
+def assembled(template: str, parts: Mapping[str, str], scripts: Sequence[str]) -> str:
+    """A template of ``assets/`` with its parts, the style, the chart library and the scripts put in."""
+    own, vendor = resources.files("foretide.report") / "assets", resources.files("foretide") / "web" / "static" / "vendor"
+    everything = {
+        **parts,
         "UPLOT_CSS": (vendor / "uPlot.min.css").read_text(encoding="utf-8"),
         "CSS": (own / "report.css").read_text(encoding="utf-8"),
-        "DATA": _data(page),
         "UPLOT_LICENSE": (vendor / "uPlot.LICENSE").read_text(encoding="utf-8").strip(),
         "UPLOT": (vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
-        "JS": (own / "bars.js").read_text(encoding="utf-8") + (own / "report.js").read_text(encoding="utf-8"),
+        "JS": "".join((own / name).read_text(encoding="utf-8") for name in scripts),
     }
-    text = (own / "page.html").read_text(encoding="utf-8")
-    for name, part in parts.items():
+    text = (own / template).read_text(encoding="utf-8")
+    for name, part in everything.items():
         text = text.replace(f"<!--{name}-->", part).replace(f"/*{name}*/", part)
     return text
 
@@ -128,15 +136,16 @@ def _run(run: Summary) -> dict[str, Any]:
         "window_s": run.window_s,
         "windows_per_point": run.windows_per_point,
         "target_ms": None if run.target_latency_s is None else run.target_latency_s * 1000,
-        **{k: _series(getattr(run, k)) for k in ("at_s", "rate", "forecast", "backlog", "utilization", "hosts")},
-        **{k: {n: _series(v) for n, v in getattr(run, k).items()} for k in ("latency_ms", "replicas", "need", "optimum")},
+        **{k: series_of(getattr(run, k)) for k in ("at_s", "rate", "forecast", "backlog", "utilization", "hosts")},
+        **{k: {n: series_of(v) for n, v in getattr(run, k).items()} for k in ("latency_ms", "replicas", "need", "optimum")},
         "replica_busy": {n: [_number(v) for v in busy] for n, busy in run.replica_busy.items()},
         "steps": [asdict(s) for s in run.steps],
         "steps_left_out": run.steps_left_out,
     }
 
 
-def _series(values: Array) -> list[float | None]:
+def series_of(values: Array) -> list[float | None]:
+    """Numbers for a chart: null where there is none."""
     return [_number(v) for v in np.asarray(values, dtype=float).tolist()]
 
 

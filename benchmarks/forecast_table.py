@@ -1,0 +1,101 @@
+"""Every forecaster on every recorded load: WAPE one step and six steps ahead, and coverage of the 95 % quantile, as Markdown.
+
+Each model walks through the last sixth of each trace once, six steps ahead; the first step of that walk is the one-step figure. All
+are scored on the same origins, about a thousand per trace; quick models walk through every window between them, as the loop would
+have it. Figures are kept in a file, so that models can be added one by one.
+
+Run: python benchmarks/forecast_table.py --traces DIRECTORY [--models basic,auto] [--kept runs/forecast_table.json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from foretide.errors import MissingExtra, NotReady
+from foretide.forecast import FORECASTERS
+from foretide.forecast.evaluate import evaluate, score, stride
+from foretide.forecast.leaderboard import builder
+from foretide.load import read_csv
+
+HORIZON = 6
+ORIGINS = 1000
+QUICK = {"basic", "lr", "fft", "regression", "smooth", "seasonal", "lr-lags", "median-lags", "seasonal-lags", "auto"}
+SEEDED = 1
+
+
+def measure(model: str, trace: Path) -> dict[str, Any]:
+    series = read_csv(trace).rates()
+    every = stride(len(series), ORIGINS)
+    walked = evaluate(model, builder(model), series, HORIZON, SEEDED, 1 if model in QUICK else every)[1]
+    thin = slice(None, None, every if model in QUICK else 1)
+    walked = replace(
+        walked, origins=walked.origins[thin], truth=walked.truth[thin], mean=walked.mean[thin], upper=walked.upper[thin]
+    )
+    six = score(model, walked)
+    one = score(model, replace(walked, truth=walked.truth[:, :1], mean=walked.mean[:, :1], upper=walked.upper[:, :1]))
+    return {
+        "wape_1": one.wape,
+        "wape_6": six.wape,
+        "rmse_6": six.rmse,
+        "coverage": six.coverage,
+        "fit_s": six.fit_s,
+        "forecast_ms": six.forecast_ms,
+        "origins": six.origins,
+    }
+
+
+def printed(kept: dict[str, dict[str, Any]], figure: str, title: str) -> None:
+    traces = sorted({t for row in kept.values() for t in row})
+    print(f"\n{title}\n\n| model | " + " | ".join(traces) + " |\n|---|" + "---:|" * len(traces))
+    best = {t: min(row[t][figure] for row in kept.values() if t in row) for t in traces}
+    for model in [name for name in FORECASTERS.names if name in kept]:
+        cells = []
+        for t in traces:
+            value = kept[model].get(t, {}).get(figure)
+            cell = "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.0f}"
+            cells.append(f"**{cell}**" if value == best[t] and figure != "coverage" else cell)
+        print(f"| `{model}` | " + " | ".join(cells) + " |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--traces", type=Path, default=Path(os.environ.get("FORETIDE_TRACES", "../shared/traces")))
+    parser.add_argument("--models", default="all")
+    parser.add_argument("--kept", type=Path, default=Path("runs/forecast_table.json"))
+    options = parser.parse_args()
+    files = sorted(options.traces.glob("*.csv"))
+    if not files:
+        print(f"no traces in {options.traces}: nothing to measure")
+        return
+    kept: dict[str, dict[str, Any]] = json.loads(options.kept.read_text()) if options.kept.exists() else {}
+    for model in FORECASTERS.names if options.models == "all" else options.models.split(","):
+        for trace in files:
+            if trace.stem in kept.get(model, {}):
+                continue
+            began = time.perf_counter()
+            try:
+                kept.setdefault(model, {})[trace.stem] = measure(model, trace)
+            except (MissingExtra, NotReady) as error:
+                print(f"left out: {model} on {trace.stem}: {error}", file=sys.stderr)
+                continue
+            print(f"{model} on {trace.stem}: {time.perf_counter() - began:.1f} s", file=sys.stderr, flush=True)
+            options.kept.parent.mkdir(parents=True, exist_ok=True)
+            options.kept.write_text(json.dumps(kept, indent=1))
+    kept = {model: row for model, row in kept.items() if row}
+    printed(kept, "wape_1", "WAPE one step ahead")
+    printed(kept, "wape_6", "WAPE over six steps ahead")
+    printed(kept, "coverage", "Coverage of the 0.95 quantile, six steps ahead")
+    printed(kept, "forecast_ms", "One forecast of six steps with its quantile, ms")
+
+
+if __name__ == "__main__":
+    main()

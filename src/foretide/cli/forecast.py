@@ -1,0 +1,92 @@
+"""``foretide forecast``: forecasters on a load, scored walk-forward."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from foretide.errors import InvalidConfig
+from foretide.forecast import FORECASTERS
+from foretide.forecast.evaluate import stride
+from foretide.forecast.leaderboard import Leaderboard, leaderboard
+from foretide.load import Load
+from foretide.load import load as load_named
+from foretide.report.forecasts import COLUMNS, cell, verdict, write_forecasts
+
+SHOWN = [c for c in COLUMNS if c[1] not in ("origins", "seeds")]
+DEFAULT = "auto,basic,smooth,lr,fft,regression,lr-lags,median-lags,seasonal,seasonal-lags"
+
+
+def command(
+    load: Annotated[str, typer.Argument(help="a shape (see: foretide loads) or a CSV file")],
+    models: Annotated[str, typer.Option(help="names with commas between (see: foretide models), or: all")] = DEFAULT,
+    horizon: Annotated[int, typer.Option(help="windows ahead", min=1)] = 6,
+    seeds: Annotated[int, typer.Option(help="runs to average where a model is random", min=1)] = 1,
+    every: Annotated[
+        int | None, typer.Option(help="score every n-th window; default: about 2,000 windows of the last sixth", min=1)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")] = False,
+    report: Annotated[Path | None, typer.Option("--report", help="write an HTML report to this file")] = None,
+) -> None:
+    """Score forecasters walk-forward on the last sixth of a load; they learn from what came before.
+
+    Example: [bold]foretide forecast periodic --models basic,auto --horizon 6[/]
+    """
+    found_load = load_named(load)
+    step = every or stride(len(found_load))
+    errors = Console(stderr=True)
+    with errors.status("") as status:
+        found = leaderboard(found_load.rates(), _chosen(models), horizon, seeds, step, lambda model: status.update(f"{model} ..."))
+    for name, why in found.left_out.items():
+        errors.print(f"[yellow]left out:[/] {name}: {why}", highlight=False, soft_wrap=True)
+    if report is not None:
+        write_forecasts(report, found_load, found, shlex.join(["foretide", *sys.argv[1:]]))
+    if as_json:
+        sys.stdout.write(json.dumps(as_dict(found_load, found), allow_nan=False) + "\n")
+        return
+    _print(found_load, found)
+    if report is not None:
+        Console().print(f"report: {report}", highlight=False, soft_wrap=True)
+
+
+def as_dict(load: Load, found: Leaderboard) -> dict[str, object]:
+    return {
+        "load": load.name,
+        "rows": len(load),
+        "horizon": found.horizon,
+        "every": found.every,
+        "models": [asdict(s) for s in found.scores],
+    }
+
+
+def _chosen(names: str) -> list[str] | None:
+    if names.strip() == "all":
+        return None
+    wanted = list(dict.fromkeys(filter(None, (n.strip() for n in names.split(",")))))
+    if not wanted:
+        raise InvalidConfig("--models names nobody: give names with commas between, or 'all'")
+    return [FORECASTERS[n].name for n in wanted]
+
+
+def _print(load: Load, found: Leaderboard) -> None:
+    origins = max(s.origins for s in found.scores)
+    title = f"{load.name}: {len(load):,} rows, {found.horizon} windows ahead, {origins:,} origins"
+    table = Table(
+        title=title + (f", every {found.every}th window" if found.every > 1 else ""), title_justify="left", box=None, pad_edge=False
+    )
+    table.add_column("model", no_wrap=True)
+    for label, _ in SHOWN:
+        table.add_column(label, justify="right")
+    for score in found.scores:
+        table.add_row(score.model, *(cell(score, key) for _, key in SHOWN))
+    console = Console()
+    console.print(table)
+    console.print(verdict(found), highlight=False)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from foretide.errors import NotReady
+from foretide.forecast.retrain import Retraining
 from foretide.guards import Guard, View, guarded
 from foretide.history import History
 from foretide.model import Array, Decision, Forecast, Mode, Outcome, Plan
@@ -49,7 +50,8 @@ class Cadence:
 
 @dataclass
 class Autoscaler:
-    """One control loop over one topology. ``mode`` may be a switch: asked once per step, what it said holds for that step."""
+    """One control loop over one topology. ``mode`` may be a switch: asked once per step, what it said holds for that step.
+    ``train_beside`` trains slow forecasters in a worker thread, for live loops; without it a run is repeatable."""
 
     topology: Topology
     probe: Probe
@@ -61,8 +63,10 @@ class Autoscaler:
     mode: Mode | Callable[[], Mode] = "advise"
     record: Callable[[Decision], None] = lambda decision: None
     history_limit: int = 100_000
+    train_beside: bool = False
 
     def __post_init__(self) -> None:
+        self.retraining = Retraining(self.train_beside)
         self.history = History(self.topology, self.history_limit)
         self._forecasters: dict[str, Forecaster] = {}
         self._proposals: deque[Plan] = deque(maxlen=100)
@@ -109,9 +113,9 @@ class Autoscaler:
         for name in names:
             if name not in self._forecasters:
                 self._forecasters[name] = self.forecaster()
+        self.retraining.settle()
         if self.cadence.fit_every and len(self.history) % self.cadence.fit_every == 0:
-            for name in names:
-                self._forecasters[name].fit(self._rates(name))
+            self.retraining.fit([self._forecasters[n] for n in names], [self._rates(n) for n in names])
         return {n: self._forecasters[n].forecast(self._rates(n, self.cadence.lookback), self.cadence.horizon) for n in names}
 
     def _rates(self, name: str, last: int | None = None) -> Array:
@@ -137,12 +141,15 @@ class Autoscaler:
         stop = stop or threading.Event()
         at = clock.now()
         with stopping_on_signals(stop):
-            while not stop.is_set() and (steps is None or steps > 0):
-                at = max(at + window_s, clock.now())
-                clock.wait_until(at, stop)
-                if not stop.is_set():
-                    self.step(at)
-                    steps = None if steps is None else steps - 1
+            try:
+                while not stop.is_set() and (steps is None or steps > 0):
+                    at = max(at + window_s, clock.now())
+                    clock.wait_until(at, stop)
+                    if not stop.is_set():
+                        self.step(at)
+                        steps = None if steps is None else steps - 1
+            finally:
+                self.retraining.close()
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from foretide.autoscaler import Autoscaler, Cadence
 from foretide.errors import unknown
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
+from foretide.forecast.meanwhile import Meanwhile
+from foretide.forecast.retrain import SlowLearner
 from foretide.guards import GUARDS, Guard
 from foretide.model import Decision, Mode, Prices
 from foretide.parts import Actuator, Forecaster, Planner, Probe
@@ -44,6 +46,8 @@ class System:
 
     def new_forecaster(self) -> Forecaster:
         forecaster = FORECASTERS.build(self.forecaster, **self.forecaster_constants)
+        if isinstance(forecaster, SlowLearner):
+            forecaster = Meanwhile(forecaster)
         return forecaster if self.quantile is None else Conformal(forecaster, self.quantile)
 
     def new_guards(self) -> tuple[Guard, ...]:
@@ -70,8 +74,9 @@ class System:
         actuator: Actuator,
         mode: Mode | Callable[[], Mode] = "act",
         record: Callable[[Decision], None] | None = None,
+        train_beside: bool = False,
     ) -> Autoscaler:
-        """The loop of this system between the two ends of a world."""
+        """The loop of this system between the two ends of a world. A live one sets ``train_beside`` (see Autoscaler)."""
         return Autoscaler(
             topology,
             probe,
@@ -82,6 +87,7 @@ class System:
             self.cadence,
             mode,
             record or (lambda decision: None),
+            train_beside=train_beside,
         )
 
 

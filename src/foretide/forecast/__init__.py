@@ -7,6 +7,13 @@ from foretide.registry import Part, Registry
 
 _HERE = "foretide.forecast."
 
+
+def _network(name: str, summary: str, both_ways: bool = False, local: bool = False) -> Part:
+    constants = {"cell": "lstm" if "lstm" in name else "gru", "both_ways": both_ways, "local": local}
+    source = "ours, after BGElasor" if local else "BGElasor, section 3.2"
+    return Part(name, _HERE + "recurrent:Recurrent", summary, source, "deep", constants)
+
+
 FORECASTERS: Registry[Forecaster] = Registry(
     "forecaster",
     (
@@ -22,6 +29,14 @@ FORECASTERS: Registry[Forecaster] = Registry(
         Part("regression", _HERE + "regression:BestCurve", "best of line, logarithm, exponential", "DABS-Storm, section 4.1"),
         Part("svr", _HERE + "svr:support_vectors", "support vector regression on the last 30 windows", "BGElasor, section 5.2"),
         Part("arima", _HERE + "arima:arima", "ARIMA without season", "BGElasor, section 5.2", "stats"),
+        _network("lstm", "an LSTM network on the last 96 windows"),
+        _network("gru", "a GRU network on the last 96 windows"),
+        _network("bilstm", "an LSTM network, read in both directions", both_ways=True),
+        _network("bigru", "a GRU network, read in both directions", both_ways=True),
+        _network("lstm-local", "lstm, scaled by each input window: follows growth", local=True),
+        _network("gru-local", "gru, scaled by each input window: follows growth", local=True),
+        _network("bilstm-local", "bilstm, scaled by each input window: follows growth", both_ways=True, local=True),
+        _network("bigru-local", "bigru, scaled by each input window: follows growth", both_ways=True, local=True),
         Part("smooth", _HERE + "smooth:Smooth", "a fading average of the last windows", "field standard"),
         Part("seasonal", _HERE + "seasonal:Seasonal", "the same window of the last season", "field standard"),
         Part(

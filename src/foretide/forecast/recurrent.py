@@ -1,0 +1,159 @@
+"""Recurrent forecasters: ``lstm``, ``gru``, ``bilstm``, ``bigru`` and their ``-local`` variants.
+
+Owns the step between events/s and what the networks see, and what is saved of a trained one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from foretide.errors import InvalidConfig, NotReady
+from foretide.forecast.evaluate import tuning_split
+from foretide.forecast.gaps import filled
+from foretide.forecast.recurrent_net import Cell, Shape
+from foretide.forecast.recurrent_training import Scaled, Schedule, Weights, program, skeleton, train
+from foretide.model import Array, Forecast
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What one training gives: weights, and the range of the training part in events/s."""
+
+    weights: Weights
+    low: float
+    high: float
+
+    @property
+    def unit(self) -> float:
+        """Events/s that make 1 on the network's scale; a constant load is measured by its own level."""
+        return self.high - self.low if self.high > self.low else max(abs(self.high), 1.0)
+
+    def scaled(self, rates: Array) -> Scaled:
+        """Min-Max: the training part lies in [0, 1]. What lies absurdly far outside is held at 1000 ranges, so that all stays finite."""
+        return np.asarray(np.clip((rates - self.low) / self.unit, -1e3, 1e3), dtype=np.float32)
+
+    def rates(self, scaled: Scaled) -> Array:
+        return np.asarray(scaled, dtype=float) * self.unit + self.low
+
+
+@dataclass
+class Recurrent:
+    """A recurrent network on the last ``lookback`` rates that gives the next ``horizon`` at once (BGElasor, section 3.2).
+
+    The rates are Min-Max scaled with the range of the training part, as published. That cannot follow a load that outgrows its
+    training range; ``local`` measures every input window from its newest rate, in units of its own spread, and can.
+    The first four fifths of a series train, the last fifth decides when to stop; only the last ``limit`` windows are used.
+    A series of fewer than ``least`` windows teaches nothing; before the first training ``forecast`` raises NotReady.
+    A horizon beyond the trained one feeds forecasts back as inputs.
+
+    >>> Recurrent().forecast(np.ones(500), horizon=1)
+    Traceback (most recent call last):
+    foretide.errors.NotReady: this network was not trained yet; it learns once 204 windows were measured
+    """
+
+    cell: Cell = "gru"
+    both_ways: bool = False
+    local: bool = False
+    lookback: int = 96
+    horizon: int = 6
+    hidden: int = 32
+    rounds: int = 50
+    limit: int = 20_000
+    seed: int = 0
+    trained: Trained | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("lookback", "horizon", "hidden", "rounds"):
+            if getattr(self, name) < 1:
+                raise InvalidConfig(f"{name} is {getattr(self, name)}: it must be at least 1")
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.cell, self.both_ways, self.local, self.lookback, self.horizon, self.hidden)
+
+    @property
+    def least(self) -> int:
+        """Windows needed to learn: the training part and the tuning part must each hold some inputs with their outcomes."""
+        return 2 * (self.lookback + self.horizon)
+
+    def fit(self, series: Array) -> None:
+        """Train anew from random weights. The forecaster goes on with what it had until that is done."""
+        self.take(self.train_many([self], [series])[0])
+
+    def take(self, trained: Trained | None) -> None:
+        """Serve with this from now on; None (too little to learn from) changes nothing."""
+        self.trained = trained or self.trained
+
+    @staticmethod
+    def train_many(
+        forecasters: Sequence[Recurrent], series: Sequence[Array], stopped: Callable[[], bool] = lambda: False
+    ) -> list[Trained | None]:
+        """What each forecaster would learn from its series; forecasters of one shape are trained together. Changes none of them."""
+        results: list[Trained | None] = [None] * len(forecasters)
+        groups: dict[tuple[Shape, int], list[int]] = {}
+        for i, (forecaster, rates) in enumerate(zip(forecasters, series, strict=True)):
+            if np.isfinite(rates[-forecaster.limit :]).sum() >= forecaster.least:
+                groups.setdefault((forecaster.shape, forecaster.rounds), []).append(i)
+        for (shape, rounds), members in groups.items():
+            known = [filled(series[i][-forecasters[i].limit :]) for i in members]
+            ranges = [Trained(None, float(k.min()), float(k.max())) for k in (k[: tuning_split(len(k))] for k in known)]
+            scaled = [r.scaled(k) for r, k in zip(ranges, known, strict=True)]
+            weights = train(shape, Schedule(rounds=rounds), scaled, [forecasters[i].seed for i in members], stopped)
+            for i, w, r in zip(members, weights, ranges, strict=True):
+                results[i] = Trained(w, r.low, r.high)
+        return results
+
+    def forecast(self, recent: Array, horizon: int) -> Forecast:
+        if self.trained is None:
+            raise NotReady(f"this network was not trained yet; it learns once {self.least} windows were measured")
+        known = self.trained.scaled(filled(recent[-self.lookback :]))
+        if len(known) < self.lookback:
+            raise NotReady(f"{len(known)} windows are known; this network reads the last {self.lookback}")
+        predict = program(self.shape, Schedule(rounds=self.rounds)).predict
+        ahead = np.empty(0, np.float32)
+        while len(ahead) < horizon:
+            inputs = np.concatenate((known, ahead))[-self.lookback :]
+            ahead = np.concatenate((ahead, np.asarray(predict(self.trained.weights, inputs))))
+        return Forecast.of(self.trained.rates(ahead[:horizon]))
+
+    def state(self) -> dict[str, Any]:
+        """Shape, range and weights as plain values; restored they give the same forecasts to the last bit."""
+        shape = {name: getattr(self, name) for name in ("cell", "both_ways", "local", "lookback", "horizon", "hidden")}
+        if self.trained is None:
+            return {"shape": shape, "trained": None}
+        weights = [np.asarray(w).tolist() for w in jax.tree.leaves(self.trained.weights)]
+        return {"shape": shape, "trained": {"low": self.trained.low, "high": self.trained.high, "weights": weights}}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for name, value in state["shape"].items():
+            setattr(self, name, value)
+        saved = state["trained"]
+        if saved is None:
+            self.trained = None
+            return
+        empty, _ = skeleton(self.shape)
+        leaves = [np.asarray(w, dtype=np.float32) for w in saved["weights"]]
+        weights = jax.tree.unflatten(jax.tree.structure(empty), leaves)
+        self.trained = Trained(weights, float(saved["low"]), float(saved["high"]))
+
+    def save(self, path: str | Path) -> None:
+        """Write ``state`` to a JSON file."""
+        Path(path).write_text(json.dumps(self.state()), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Recurrent:
+        """A forecaster from a file that ``save`` wrote."""
+        try:
+            state = json.loads(Path(path).read_text(encoding="utf-8"))
+            forecaster = cls(**state["shape"])
+            forecaster.restore(state)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InvalidConfig(f"cannot load a network from {path}: {error}") from error
+        return forecaster

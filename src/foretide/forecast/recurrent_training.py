@@ -131,7 +131,7 @@ def train(
     """
     on_cores = jax.default_backend() == "cpu"
     size = min(CHUNK, len(series)) if on_cores else len(series)
-    length = 1 << (max(map(len, series)) - 1).bit_length()
+    length = 1 << max(9, (max(map(len, series)) - 1).bit_length())  # few lengths, few compilations
     parts = [_parts(shape, s, length) for s in series]
     firsts = range(0, len(series), size)
 
@@ -149,7 +149,7 @@ def _side_by_side(
     run: Program, schedule: Schedule, members: Sequence[Parts], seeds: Sequence[int], stopped: Callable[[], bool]
 ) -> list[Weights]:
     parts = Parts(*(np.stack(values) for values in zip(*members, strict=True)))
-    progress = run.start(np.array(seeds))
+    progress = run.start(jnp.array(seeds))
     best, least, waited = progress.weights, np.full(len(members), np.inf), np.zeros(len(members), int)
     for _ in range(schedule.rounds):
         progress, error = run.round(progress, parts)

@@ -20,15 +20,16 @@ class Statistical:
     """One statsforecast model: chosen and estimated in ``fit``, then run over the latest windows with those parameters.
 
     ``model(season)`` builds it, with season 1 for none. It is estimated on the last ``last`` windows, since the time it takes grows
-    steeply; a season longer than ``longest`` is left out. Each forecast filters the last 200 windows, or seven seasons. Never
-    fitted, it learns from ``recent`` at the first forecast and every 50th after it. Needs 20 windows. Where an
-    estimate is impossible (a constant load), the last window is repeated.
+    steeply; a season longer than ``longest`` is left out. Each forecast filters the last ``shown`` windows, with a season seven
+    seasons and at least 200. Never fitted, it learns from ``recent`` at the first forecast and every 50th after it. Needs 20 windows.
+    Where an estimate is impossible (a constant load), the last window is repeated.
     """
 
-    def __init__(self, model: Callable[[int], Any], last: int = 1000, longest: int = 1) -> None:
+    def __init__(self, model: Callable[[int], Any], last: int = 1000, longest: int = 1, shown: int = 200) -> None:
         self.model = model
         self.last = last
         self.longest = longest
+        self.shown = shown
         self._season = 1
         self._learned: Any = None
         self._fitted = False
@@ -45,7 +46,7 @@ class Statistical:
         if not self._fitted and self._asked % LEARN_AGAIN == 0:
             self._learn(recent)
         self._asked += 1
-        values = filled(recent[-max(200, 7 * self._season) :])
+        values = filled(recent[-(self.shown if self._season == 1 else max(200, 7 * self._season)) :])
         return Forecast.of(self._ahead(values, horizon))
 
     def _learn(self, series: Array) -> None:

@@ -5,7 +5,8 @@ Owns the step from snapshots to series and averages. A failed read leaves a hole
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -31,6 +32,8 @@ class History:
         self.limit = limit
         self._windows: list[tuple[float, Snapshot | None]] = []
         self._seen: list[Snapshot] = []
+        self._rates: dict[str, list[float]] = {n: [] for n in topology.names}
+        self._offered: dict[str, list[float]] = {n: [] for n in topology.names}
         self._changed_at: float | None = None
 
     def append(self, snapshot: Snapshot) -> None:
@@ -47,9 +50,19 @@ class History:
         self._windows.append((at, snapshot))
         if snapshot is not None:
             self._seen.append(snapshot)
+        for name in self.topology.names:
+            rate = offered = math.nan
+            if snapshot is not None:
+                sample = snapshot.samples[name]
+                rate = sample.arrived / snapshot.window_s
+                offered = rate if sample.offered is None else sample.offered / snapshot.window_s
+            self._rates[name].append(rate)
+            self._offered[name].append(offered)
         if len(self._windows) >= 2 * self.limit:  # trimming in bulk keeps every slice of the recent past O(its length)
             del self._windows[: -self.limit]
             self._seen = [s for _, s in self._windows if s is not None] or self._seen[-1:]
+            for series in (*self._rates.values(), *self._offered.values()):
+                del series[: -self.limit]
 
     @staticmethod
     def _replicas(snapshot: Snapshot) -> dict[str, int]:
@@ -80,23 +93,13 @@ class History:
         """Seconds since some operator's replicas were first seen changed; None when they never did."""
         return None if self._changed_at is None else self.now - self._changed_at
 
-    def _series(self, value: Callable[[Snapshot], float | None], last: int | None = None) -> Array:
-        windows = self._windows[-min(last or self.limit, self.limit) :]
-        found = [None if s is None else value(s) for _, s in windows]
-        return np.array([np.nan if v is None else v for v in found], dtype=float)
-
     def rates(self, name: str, last: int | None = None) -> Array:
         """Events/s that arrived at an operator, oldest first, NaN where a read failed."""
-        return self._series(lambda s: s.samples[name].arrived / s.window_s, last)
+        return np.array(self._rates[name][-min(last or self.limit, self.limit) :])
 
     def offered(self, name: str, last: int | None = None) -> Array:
         """Events/s from outside that a source received; for a source that is not in a loop this is its arrival rate."""
-
-        def value(s: Snapshot) -> float:
-            sample = s.samples[name]
-            return (sample.arrived if sample.offered is None else sample.offered) / s.window_s
-
-        return self._series(value, last)
+        return np.array(self._offered[name][-min(last or self.limit, self.limit) :])
 
     def load(self, last: int | None = None) -> Array:
         """Events/s offered to all sources together."""

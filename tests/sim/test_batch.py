@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from networks import single
 
 from foretide.apps import App, Service, Values
 from foretide.load import Load
@@ -9,7 +10,6 @@ from foretide.model import Plan
 from foretide.sim.batch import BatchCosts
 from foretide.sim.world import World, WorldSettings
 from foretide.topology import Operator, Topology
-from tests.sim.networks import single
 
 COSTS = BatchCosts(trigger_s=2.0, overhead_s=0.5, task_s=0.1)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networks import jackson, run, single
 
 from foretide.apps import App, Service, Values
 from foretide.load import Load
@@ -12,7 +13,6 @@ from foretide.plan.queueing import sojourn_s, traffic
 from foretide.sim.reconfigure import Executors, Pool, Restart
 from foretide.sim.world import World, WorldSettings
 from foretide.topology import Operator, Topology
-from tests.sim.networks import jackson, run, single
 
 
 @pytest.mark.parametrize(("rate", "mu", "k"), [(8, 10, 1), (27, 10, 3), (95, 10, 10), (180, 10, 20)])
@@ -147,7 +147,7 @@ def apps(draw) -> App:
 @given(
     app=apps(),
     counts=st.lists(st.integers(0, 60), min_size=3, max_size=12),
-    mode=st.sampled_from(["events", "batch"]),
+    mode=st.sampled_from(["events", "batch", "fluid"]),
     grouping=st.sampled_from(["shared", "shuffle", "key-hash"]),
     reconfiguration=st.sampled_from([Pool(), Pool(0.7), Restart(0.6), Executors(2, 1.3)]),
     seed=st.integers(0, 99),

@@ -38,7 +38,7 @@ class Latencies:
 
     def add_weighted(self, seconds: Array, events: Array) -> None:
         """``events[i]`` events took ``seconds[i]``."""
-        self.count += float(events.sum())
+        self.count += float(np.add.reduce(events))
         self._count_in(seconds, events)
 
     def _count_in(self, seconds: Any, weights: Array | None) -> None:

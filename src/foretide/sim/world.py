@@ -16,6 +16,7 @@ from foretide.errors import InvalidConfig, NotReady, unknown
 from foretide.load import Load
 from foretide.model import Array, Host, Latency, Plan, Sample, Snapshot
 from foretide.sim.batch import BatchCosts
+from foretide.sim.fluid import FluidModel
 from foretide.sim.grouping import GROUPINGS
 from foretide.sim.hosts import HostCosts, Hosts
 from foretide.sim.latency import Latencies
@@ -111,7 +112,14 @@ class World:
                 raise unknown("grouping", name, [*GROUPINGS, *balance.GROUPINGS.names])
             grouping[operator] = name if name in GROUPINGS else "shuffle"
         if self.settings.mode == "fluid":
-            raise InvalidConfig(f"mode '{self.settings.mode}' is not there yet: use 'events'")
+            return FluidModel(
+                self.app,
+                self.load,
+                grouping=grouping,
+                target_s=self.target_latency_s,
+                window_s=self.window_s,
+                latencies=self.latencies,
+            )
         return QueueModel(
             self.app,
             self.load,

@@ -1,9 +1,12 @@
 """Small networks for the simulator's tests."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 
 from foretide.apps import App, Service, Values
-from foretide.load import Load
+from foretide.load import Load, read_csv
 from foretide.sim.world import World, WorldSettings
 from foretide.topology import Operator, Topology
 
@@ -46,3 +49,11 @@ def run(app: App, rate: float, seconds: float, **settings: object):
     load = Load("constant", np.array([rate * seconds]), seconds)
     world = World(app, load, WorldSettings(**{"window_s": seconds, "grouping": "shared", **settings}))
     return world, world.read(seconds)
+
+
+TRACES = Path(os.environ.get("FORETIDE_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
+
+
+def traces(name: str) -> Load:
+    """A recorded trace from the folder beside the repository; tests that need it skip where it is absent."""
+    return read_csv(TRACES / name)

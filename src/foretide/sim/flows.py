@@ -1,0 +1,263 @@
+"""The fluid engine's mathematics, compiled: how much of a queue a short step serves. No events, only rates.
+
+Events that come as a Poisson process meet a queue that follows its stationary law point by point (Rider 1976; Wang, Tipper and Banerjee
+1996): ``dL/dt = lambda - rho(L)*k/et``, where ``rho(L)`` is the utilization at which the stationary queue holds L events. Events that
+come a second at a time meet a fluid that is served at full capacity while there is any.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from foretide.sim.jit import entry, inner
+
+# op: columns per operator
+REPLICAS, SERVICE_S, SCV_SERVICE, GROUPING, PAUSED, LEVEL, RHO, SCV_ARRIVAL, AGE, IN_BIN, FED_BACK, OP = range(12)
+# window: sums since the last measurement
+ARRIVED, OFFERED, PROCESSED, DROPPED, AREA, BUSY_S, W_OP = range(7)
+NOW, STEP_S, BATCH_S, INTERVAL_S, TIMEOUT_S, CLOCK = range(6)
+BINS = 32  # of arrivals within the last timeout, per operator
+SHARED, SHUFFLE = 0, 1
+
+
+class Flows(NamedTuple):
+    """Everything the fluid engine knows."""
+
+    clock: Any
+    rates: Any  # offered events/s per interval of the load
+    sources: Any
+    order: Any  # operators, upstream first
+    shares: Any  # [p, c]: emitted to c per event processed by p
+    back: Any  # [p, c]: 1 when the edge closes a loop
+    op: Any
+    window: Any
+    sent: Any  # [p, c]: emitted in this window
+    done: Any  # processed in this step
+    recent: Any  # arrivals per operator in the last BINS parts of the timeout, the newest in bin 0
+    seats: Any  # [op, host]: replicas on a host
+    host_cores: Any
+    host_cpu_s: Any  # [op, host]: CPU seconds in this window
+
+
+@inner
+def stationary_level(rho: float, k: int, variability: float, scv_arrival: float, scv_service: float, grouping: int) -> Any:
+    """Mean events queued and served at utilization ``rho``.
+
+    One shared queue: ``k*rho + variability * C(k, k*rho) * rho / (1 - rho)`` (Erlang C, Allen-Cunneen). A queue per replica: k queues
+    GI/G/1, ``rho + variability * g * rho^2 / (1 - rho)`` each (Kraemer and Langenbach-Belz); dealing events out in turn divides
+    the variation of the arrivals by k.
+    """
+    if grouping == SHARED:
+        blocked, offered = 1.0, k * rho
+        for n in range(1, k + 1):
+            blocked = offered * blocked / (n + offered * blocked)
+        waits = blocked / (1.0 - rho * (1.0 - blocked))
+        return k * rho + variability * waits * rho / (1.0 - rho)
+    ca = scv_arrival / k if grouping == SHUFFLE else 1.0 + (scv_arrival - 1.0) / k
+    both = ca + scv_service
+    if both <= 0.0 or rho <= 0.0:
+        return k * rho
+    damped = math.exp(-2.0 * (1.0 - rho) * (1.0 - ca) ** 2 / (3.0 * rho * both)) if ca < 1.0 else 1.0
+    return k * (rho + damped * both / 2.0 * rho * rho / (1.0 - rho))
+
+
+@inner
+def _stationary_step(f: Any, i: int, came: float, capacity: float, step_s: float) -> Any:
+    """Events served in a step: the root rho of ``L(rho) = L0 + came - rho*capacity*step`` by regula falsi (Illinois)."""
+    k, ca, cs = int(f.op[i, REPLICAS]), f.op[i, SCV_ARRIVAL], f.op[i, SCV_SERVICE]
+    level, grouping = f.op[i, LEVEL] + came, int(f.op[i, GROUPING])
+    most = capacity * step_s
+    variability = (ca + cs) / 2.0
+    low, high = 0.0, min(1.0 - 1e-9, level / most)
+    g_low = -level
+    g_high = stationary_level(high, k, variability, ca, cs, grouping) - level + high * most
+    rho = high
+    if g_high > 0.0:
+        for _ in range(60):
+            rho = (low * g_high - high * g_low) / (g_high - g_low)
+            g = stationary_level(rho, k, variability, ca, cs, grouping) - level + rho * most
+            if abs(g) < 1e-6 * (1.0 + level) or high - low < 1e-12:
+                break
+            if g > 0.0:
+                high, g_high = rho, g
+                g_low /= 2.0
+            else:
+                low, g_low = rho, g
+                g_high /= 2.0
+    f.op[i, RHO] = rho
+    return rho * most
+
+
+@inner
+def _departure_scv(f: Any, i: int) -> Any:
+    """Variation of the gaps between departures: ``1 + (1 - rho^2)(ca - 1) + rho^2 (cs - 1) / sqrt(k)`` (Whitt 1983)."""
+    rho2 = f.op[i, RHO] ** 2
+    return max(
+        0.0,
+        1.0 + (1.0 - rho2) * (f.op[i, SCV_ARRIVAL] - 1.0) + rho2 * (f.op[i, SCV_SERVICE] - 1.0) / math.sqrt(f.op[i, REPLICAS]),
+    )
+
+
+@inner
+def _capacity(f: Any, i: int) -> Any:
+    """Events/s of all replicas; a host on which more replicas are busy than it has cores slows them."""
+    if f.op[i, PAUSED] > 0:
+        return 0.0
+    if f.host_cores.size == 0:
+        return f.op[i, REPLICAS] / f.op[i, SERVICE_S]
+    active = 0.0
+    for h in range(f.host_cores.size):
+        busy = 0.0
+        for j in range(f.op.shape[0]):
+            busy += f.seats[j, h] * f.op[j, RHO]
+        active += f.seats[i, h] * min(1.0, f.host_cores[h] / max(busy, 1e-12))
+    return active / f.op[i, SERVICE_S]
+
+
+@inner
+def _drop_old(f: Any, i: int, age_in: float) -> Any:
+    """Events that are older than the timeout when their turn comes: all beyond what came within the time that is left to them."""
+    left_s = f.clock[TIMEOUT_S] - age_in
+    if left_s == np.inf:
+        return 0.0
+    bin_s = f.clock[TIMEOUT_S] / BINS
+    young, at = 0.0, 0.0
+    for b in range(BINS):
+        if young >= f.op[i, LEVEL]:
+            return 0.0
+        length = f.op[i, IN_BIN] if b == 0 else bin_s
+        take = min(1.0, max(0.0, left_s - at) / max(length, 1e-12))
+        young += f.recent[i, b] * take
+        at += length
+    dropped = max(0.0, f.op[i, LEVEL] - young)
+    f.op[i, LEVEL] -= dropped
+    return dropped
+
+
+@inner
+def _remember(f: Any, i: int, came: float, step_s: float) -> None:
+    if f.clock[TIMEOUT_S] == np.inf:
+        return
+    f.recent[i, 0] += came
+    f.op[i, IN_BIN] += step_s
+    if f.op[i, IN_BIN] >= f.clock[TIMEOUT_S] / BINS * (1.0 - 1e-9):
+        for b in range(BINS - 1, 0, -1):
+            f.recent[i, b] = f.recent[i, b - 1]
+        f.recent[i, 0] = 0.0
+        f.op[i, IN_BIN] = 0.0
+
+
+@inner
+def _offered(f: Any, t: float, step_s: float) -> Any:
+    """Events offered between t and t + step to every source."""
+    bin_ = int((t + 0.5 * step_s) / f.clock[INTERVAL_S])
+    if bin_ >= f.rates.size:
+        return 0.0
+    rate = f.rates[bin_] / f.sources.size
+    batch_s = f.clock[BATCH_S]
+    if batch_s == 0.0:
+        return rate * step_s
+    begins = math.ceil(t / batch_s - 1e-6) * batch_s
+    return rate * batch_s if begins < t + step_s * (1.0 - 1e-6) else 0.0
+
+
+@inner
+def _area(level: float, after: float, capacity: float, step_s: float) -> Any:
+    """Event-seconds queued in a step that began with ``level``: a trapezoid, or a triangle when the queue ran empty within it."""
+    if after == 0.0 and capacity > 0.0:
+        return 0.5 * level * min(step_s, level / capacity)
+    return 0.5 * (level + after) * step_s
+
+
+@inner
+def _serve(f: Any, i: int, came: float, at_once: float, step_s: float) -> None:
+    """One operator in one step; what it emits along a loop's closing edge is received at once and served in the next step."""
+    f.window[i, ARRIVED] += came
+    _remember(f, i, came, step_s)
+    before = f.op[i, LEVEL]
+    capacity = _capacity(f, i)
+    if capacity == 0.0 or before + came == 0.0:
+        done = 0.0
+        f.op[i, RHO] = 0.0
+    elif f.clock[BATCH_S] == 0.0:
+        done = _stationary_step(f, i, came, capacity, step_s)
+    else:
+        done = min(before + came, capacity * step_s)
+        f.op[i, RHO] = done / (capacity * step_s)
+    f.op[i, LEVEL] = before + came - done if done < before + came else 0.0
+    dropped = _drop_old(f, i, f.op[i, AGE])
+    f.window[i, PROCESSED] += done
+    f.window[i, DROPPED] += dropped
+    f.window[i, AREA] += max(
+        _area(before - f.op[i, FED_BACK] + at_once, f.op[i, LEVEL], capacity, step_s), done * f.op[i, SERVICE_S]
+    )
+    f.op[i, FED_BACK] = 0.0
+    f.window[i, BUSY_S] += done * f.op[i, SERVICE_S]
+    for h in range(f.host_cores.size):
+        f.host_cpu_s[i, h] += done * f.op[i, SERVICE_S] * f.seats[i, h] / f.op[i, REPLICAS]
+
+
+@inner
+def _empty(f: Any) -> bool:
+    total = 0.0
+    for i in range(f.op.shape[0]):
+        total += f.op[i, LEVEL]
+    return total == 0.0
+
+
+@inner
+def _next_batch_step(f: Any, t: float, begin: float, step_s: float) -> int:
+    """The step in which the next second's events come: nothing happens in an empty world before."""
+    batch_s = f.clock[BATCH_S]
+    if batch_s == 0.0:
+        return 0
+    return int(((math.floor(t / batch_s + 1e-6) + 1.0) * batch_s - begin) / step_s + 1e-6)
+
+
+@entry
+def advance(f: Any, until: float) -> None:
+    """Live on to ``until`` in steps of at most STEP_S."""
+    steps = max(1, math.ceil((until - f.clock[NOW]) / f.clock[STEP_S] - 1e-9))
+    step_s, begin = (until - f.clock[NOW]) / steps, f.clock[NOW]
+    n = 0
+    while n < steps:
+        t = begin + n * step_s
+        n += 1
+        offered = _offered(f, t, step_s)
+        if offered == 0.0 and _empty(f):
+            n = max(n, _next_batch_step(f, t, begin, step_s))
+            continue
+        for place in range(f.order.size):
+            i = f.order[place]
+            came, scv, age = 0.0, 0.0, 0.0
+            before_offered = f.window[i, OFFERED]
+            for s in range(f.sources.size):
+                if f.sources[s] == i:
+                    came += offered
+                    scv += offered
+                    f.window[i, OFFERED] += offered
+            for p in range(f.op.shape[0]):
+                if f.shares[p, i] > 0.0 and f.back[p, i] == 0.0:
+                    flow = f.done[p] * f.shares[p, i]
+                    came += flow
+                    chance = min(1.0, f.shares[p, i])
+                    scv += flow * (chance * _departure_scv(f, p) + 1.0 - chance)
+                    age += flow * (f.op[p, AGE] + f.op[p, LEVEL] * f.op[p, SERVICE_S] / f.op[p, REPLICAS])
+            f.op[i, SCV_ARRIVAL] = scv / came if came > 0.0 else 1.0
+            f.op[i, AGE] = age / came if came > 0.0 else 0.0
+            processed = f.window[i, PROCESSED]
+            _serve(f, i, came, came if f.clock[BATCH_S] > 0.0 and f.window[i, OFFERED] > before_offered else 0.0, step_s)
+            f.done[i] = f.window[i, PROCESSED] - processed
+        for p in range(f.op.shape[0]):
+            for c in range(f.op.shape[0]):
+                flow = f.done[p] * f.shares[p, c]
+                f.sent[p, c] += flow
+                if f.back[p, c] > 0.0:
+                    f.op[c, LEVEL] += flow
+                    f.op[c, FED_BACK] += flow
+                    f.window[c, ARRIVED] += flow
+                    f.recent[c, 0] += flow
+    f.clock[NOW] = until

@@ -1,0 +1,88 @@
+"""Fluid mode against the formulas and against the event engine."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from networks import TRACES, jackson, single, traces
+
+from foretide.apps import Service, app
+from foretide.load import Load
+from foretide.model import Decision
+from foretide.plan.queueing import sojourn_s
+from foretide.sim.world import World
+from foretide.systems import system
+from foretide.topology import Topology
+
+
+@pytest.mark.parametrize(("rate", "k"), [(8, 1), (27, 3), (95, 10), (180, 20)])
+def test_a_steady_load_waits_as_erlang_says(rate, k):
+    world = World(
+        single(k, Service(0.1, "exponential")),
+        Load("steady", np.full(20, rate * 1000.0), 1000.0),
+        mode="fluid",
+        grouping="shared",
+        window_s=1000.0,
+    )
+    for at in range(1, 20):
+        seen = world.read(at * 1000.0)
+    assert seen.samples["a"].sojourn_s == pytest.approx(sojourn_s(k, rate, 0.1), rel=0.01)
+    assert seen.latency.mean_ms == pytest.approx(1e3 * sojourn_s(k, rate, 0.1), rel=0.01)
+
+
+def test_an_overload_grows_the_backlog_by_what_cannot_be_served():
+    world = World(single(1, Service(0.1)), Load("over", np.full(100, 15.0)), mode="fluid", window_s=100.0)
+    assert world.read(100.0).samples["a"].backlog == pytest.approx(500, abs=5)
+
+
+def test_a_second_at_once_is_a_triangle():
+    """20 events at the start of every second drain at 40/s: half a second from 20 to 0, a mean wait of 0.25 s."""
+    world = World(single(4, Service(0.1), arrivals="batch"), Load("batches", np.full(10, 20.0)), mode="fluid", window_s=10.0)
+    sample = world.read(10.0).samples["a"]
+    assert (sample.arrived, sample.processed, sample.backlog) == pytest.approx((200, 200, 0))
+    assert sample.sojourn_s == pytest.approx(0.25, rel=0.05)
+    assert sample.busy_s == pytest.approx(20)
+
+
+def test_a_loop_settles_at_the_rates_of_theory():
+    network = jackson()
+    world = World(network, Load("steady", np.full(400, 80.0), 10.0), mode="fluid", grouping="shared", window_s=1000.0)
+    for at in range(1, 5):
+        seen = world.read(at * 1000.0)
+    for name, visits in network.visits().items():
+        expected = sojourn_s(network.topology[name].min_replicas, 8 * visits, network.service_s(name))
+        assert seen.samples[name].processed / 8000 == pytest.approx(visits, rel=0.01)
+        assert seen.samples[name].sojourn_s == pytest.approx(expected, rel=0.05)
+
+
+def _backlog(load: Load, mode: str, arrivals: str) -> float:
+    """Mean backlog over a run of srea on twitter-linear with room to grow."""
+    linear = app("twitter-linear")
+    roomy = Topology(tuple(replace(o, max_replicas=64) for o in linear.topology.operators))
+    linear = replace(linear, topology=roomy, arrivals=arrivals)
+    world = World(linear, load, mode=mode, window_s=60.0)
+    decisions: list[Decision] = []
+    loop = system("srea").autoscaler(linear.topology, world, world, record=decisions.append)
+    for i in range(1, world.windows + 1):
+        loop.step(i * 60.0)
+    assert not [d.error for d in decisions if d.outcome == "failed"]
+    return float(np.mean([sum(s.backlog for s in d.snapshot.samples.values()) for d in decisions]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arrivals", ["batch", "poisson"])
+def test_mean_backlog_of_a_wavy_day_agrees_with_the_event_engine(arrivals):
+    minutes = np.arange(240)
+    load = Load("waves", 60 * (900 + 700 * np.sin(minutes / 20) + 60 * np.sin(minutes * 1.7)), 60.0)
+    assert _backlog(load, "fluid", arrivals) == pytest.approx(_backlog(load, "events", arrivals), rel=0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (TRACES / "worldcup98_http_1min.csv").exists(), reason="the recorded traces are not here")
+def test_mean_backlog_of_a_world_cup_day_agrees_with_the_event_engine():
+    whole = traces("worldcup98_http_1min.csv")
+    visits, linear = app("twitter-linear").visits(), app("twitter-linear")
+    scale = 50 / (whole.peak * sum(visits[n] * linear.service_s(n) for n in linear.topology.names))
+    first = (31 + 8) * 1440 + 150  # the trace starts on 30 April, 21:30; this is midnight before 9 June, the day before kick-off
+    day = Load("9 June", whole.counts[first : first + 1440] * scale, 60.0)
+    assert _backlog(day, "fluid", "poisson") == pytest.approx(_backlog(day, "events", "poisson"), rel=0.1)

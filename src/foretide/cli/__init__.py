@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from foretide.cli import bench, catalog, dashboard, demo, forecast, report, simulate, systems
+from foretide.cli import bench, catalog, dashboard, demo, forecast, report, run, simulate, systems
 from foretide.errors import ForetideError
 
 
@@ -32,6 +32,7 @@ app = _App(
     rich_markup_mode="rich",
 )
 app.command("demo")(demo.command)
+app.command("run")(run.command)
 app.command("dashboard")(dashboard.command)
 app.command("simulate")(simulate.simulate)
 app.command("compare")(simulate.compare)

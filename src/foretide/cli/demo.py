@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,9 +11,9 @@ from foretide import demo
 
 
 def command(
-    system: Annotated[str, typer.Option(help="the system that scales; see: foretide systems")] = "srea",
-    windows: Annotated[int, typer.Option(help="how many windows to run", min=1)] = 60,
-    pace: Annotated[float, typer.Option(help="seconds a window takes on screen", min=0.0)] = 0.15,
+    system: Annotated[str, typer.Option(help="the system that scales; see: foretide systems")] = "pa-sps",
+    seconds: Annotated[int, typer.Option(help="how long the load lasts", min=20)] = 120,
+    folder: Annotated[Path, typer.Option(help="where the run is kept; an older demo there is removed")] = Path("runs/demo"),
 ) -> None:
-    """Watch the loop scale a four-operator pipeline. Example: [bold]foretide demo --windows 30[/]"""
-    demo.run(system, windows, pace)
+    """Watch a four-operator pipeline on local Spark being scaled live. Example: [bold]foretide demo --seconds 60[/]"""
+    demo.run(system, seconds, folder)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from foretide.spark.running import Running
 
 POLL_S = 0.5
+START_TRIES = 3
 DEAD = "dead"
 
 
@@ -64,6 +65,21 @@ class OperatorQuery:
         )
 
     def start(self) -> None:
+        """Return when the query has opened its sources.
+
+        Spark gives a source's Python process 10 seconds to come up, which a busy machine can miss, so queries start one after
+        another and one that failed this way is started again.
+        """
+        for tries_left in reversed(range(START_TRIES)):
+            self._start()
+            assert self.query is not None
+            while self.query.isActive and not self.query.status["message"].startswith(("Waiting", "Processing")):
+                time.sleep(0.05)
+            error = self.query.exception()
+            if error is None or tries_left == 0 or "failed to connect back" not in str(error):
+                return
+
+    def _start(self) -> None:
         spark, step = self.running.spark, self.wired.step
         parts = [open_source(spark, s, self.running.started_at) for s in self.wired.sources]
         parts = [p.select(*stamped(self.wired.takes).names) for p in parts]

@@ -200,6 +200,10 @@ class Running:
             self.ledger.changed.notify_all()
         return failure
 
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
+
     def check(self) -> None:
         """Raise PipelineFailed when some query has ended by itself."""
         if self._failure is None and not self._stopping.is_set():

@@ -1,0 +1,121 @@
+"""A live run on the terminal: a table of load, backlog, replicas, latency and reasons, and a closing summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from foretide.journal import Run
+from foretide.metrics import figures
+from foretide.model import Decision, Latency
+from foretide.record import RunRecord
+
+
+def seconds(latency: Latency | None) -> str:
+    """p50 / p90 in seconds, or a dash when nothing left in the window."""
+    return "-" if latency is None else f"{latency.p50_ms / 1e3:.1f} / {latency.p90_ms / 1e3:.1f}"
+
+
+def table(decision: Decision, started_at: float = 0.0) -> RenderableType:
+    """One decision: a row per operator; what failed or was missing in one line under it."""
+    at = decision.at - started_at
+    shown = Table(title=f"second {at:.0f}: {decision.outcome}", title_justify="left")
+    for column in ("operator", "load/s", "forecast/s", "backlog", "replicas", "plan", "latency s", "why"):
+        shown.add_column(column, justify="left" if column in ("operator", "why") else "right", no_wrap=column != "why")
+    snapshot = decision.snapshot
+    if snapshot is not None:
+        for name, sample in snapshot.samples.items():
+            ahead = decision.forecasts.get(name)
+            planned = decision.plan.replicas.get(name) if decision.plan else None
+            shown.add_row(
+                name,
+                f"{sample.arrived / snapshot.window_s:.0f}",
+                f"{ahead.mean[0]:.0f}" if ahead else "",
+                f"{sample.backlog:.0f}",
+                str(sample.replicas),
+                "" if planned is None else str(planned),
+                seconds(sample.latency),
+                decision.plan.reasons.get(name, "") if decision.plan else "",
+            )
+    lines: list[RenderableType] = [shown]
+    if snapshot is not None:
+        lines.append(Text(f"end to end, p50 / p90: {seconds(snapshot.latency)} s"))
+    if decision.error:
+        lines.append(Text(decision.error, style="yellow"))
+    return Group(*lines)
+
+
+class Screen:
+    """Redraws the table after every window; plain lines when the output is not a terminal."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console()
+        self._live = Live(console=self.console, auto_refresh=False, transient=False)
+        self._started_at = 0.0
+
+    def __enter__(self) -> Screen:
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.console.is_terminal:
+            self._live.stop()
+
+    def started(self, run: Run) -> None:
+        self._started_at = run.started_at
+        self.console.print(f"{run.name} runs under [bold]{run.system}[/], one step every {run.window_s:.0f} s; Ctrl-C ends it.")
+
+    def show(self, decision: Decision) -> None:
+        if self.console.is_terminal:
+            self._live.update(table(decision, self._started_at), refresh=True)
+        else:
+            self.console.print(line(decision, self._started_at), highlight=False, soft_wrap=True)
+
+
+def line(decision: Decision, started_at: float = 0.0) -> str:
+    """One decision as one line, for logs.
+
+    >>> line(Decision(12.0, "waiting", "act", error="read: too early"))
+    'second 12: waiting; read: too early'
+    """
+    parts = [f"second {decision.at - started_at:.0f}: {decision.outcome}"]
+    if (snapshot := decision.snapshot) is not None:
+        for name, sample in snapshot.samples.items():
+            planned = decision.plan.replicas.get(name, sample.replicas) if decision.plan else sample.replicas
+            change = "" if planned == sample.replicas else f"->{planned}"
+            rate = sample.arrived / snapshot.window_s
+            parts.append(f"{name} {rate:.0f}/s, {sample.backlog:.0f} waiting, x{sample.replicas}{change}")
+        parts.append(f"latency p50/p90 {seconds(snapshot.latency)} s")
+    if decision.error:
+        parts.append(decision.error)
+    return "; ".join(parts)
+
+
+def summary(run: Run, decisions: Sequence[Decision]) -> str:
+    """The closing lines: what ran, what it cost beside static peak provisioning, and how long events took."""
+    record = RunRecord.of_journal(run, decisions)
+    if not record.snapshots:
+        return "no window was measured."
+    used = sum(s.samples[n].replicas * s.window_s for s in record.snapshots for n in run.topology.names)
+    length_s = sum(s.window_s for s in record.snapshots)
+    peak = sum(int(record.needs[n].max()) for n in run.topology.names)
+    found = figures(record)
+    lines = [
+        f"{used:.0f} replica-seconds used in {length_s:.0f} s; static peak provisioning ({peak} replicas all the time) would have used "
+        f"{peak * length_s:.0f}: {1 - used / (peak * length_s):.0%} saved.",
+        f"{found.adaptations} windows changed replicas; "
+        f"{sum(s.samples[n].processed for s in record.snapshots for n in run.topology.sinks):.0f} events left the pipeline.",
+    ]
+    seen = [s.latency for s in record.snapshots if s.latency is not None]
+    if seen:
+        mean_s = sum(one.mean_ms * one.count for one in seen) / sum(one.count for one in seen) / 1e3
+        worst_s = max(one.p90_ms for one in seen) / 1e3
+        within = "" if found.slo_share is None else f"; {found.slo_share:.0%} within the target of {run.target_latency_s:.0f} s"
+        lines.append(f"end to end latency: mean {mean_s:.1f} s, p90 of the worst window {worst_s:.1f} s{within}.")
+    return "\n".join(lines)

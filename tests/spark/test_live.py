@@ -1,0 +1,52 @@
+"""Finding a user's pipeline; running the example under the loop; the screen's lines and summary."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from foretide.errors import InvalidConfig
+from foretide.journal import read
+from foretide.spark.live import find_pipeline
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLE = ROOT / "examples" / "words.py"
+
+
+def test_a_pipeline_is_found_by_file_and_name() -> None:
+    assert find_pipeline(f"{EXAMPLE}:pipeline").topology().edges == (("spell", "measure"),)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("words", "write MODULE:NAME or FILE.py:NAME"),
+        ("nowhere.py:pipeline", "there is no file nowhere.py"),
+        ("no_such_module_at_all:pipeline", "cannot import no_such_module_at_all"),
+        (f"{EXAMPLE}:pipelin", "no pipeline named 'pipelin'; pipelines there: pipeline"),
+    ],
+)
+def test_what_is_not_a_pipeline_is_a_sentence(target: str, message: str) -> None:
+    with pytest.raises(InvalidConfig, match=message):
+        find_pipeline(target)
+
+
+@pytest.mark.spark
+def test_the_example_runs_under_the_loop(tmp_path: Path) -> None:
+    command = ["run", f"{EXAMPLE}:pipeline", "--mode", "act", "--window", "3", "--windows", "8", "--folder", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-c", f"from foretide.cli import app; app({command})"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "replica-seconds used" in done.stdout
+    assert "static peak provisioning" in done.stdout
+    run, decisions = read(tmp_path / "journal.jsonl")
+    assert (run.name, run.mode, run.topology.names) == ("words", "act", ("spell", "measure"))
+    assert len(decisions) == 8
+    assert [d.error for d in decisions if d.outcome == "failed"] == []
+    assert (tmp_path / "spark.log").exists()

@@ -5,6 +5,10 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 const stepped = () => window.uPlot.paths.stepped({ align: -1 });
 const plain = (v) => number(v);
 
+// On a logarithmic axis only the powers of ten get a line and a label.
+const tens = (_, splits) => splits.map((v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6 ? v : null));
+const decades = (grid) => ({ filter: tens, grid: { ...grid, filter: tens } });
+
 const RATE = { label: "load", key: "load", colour: "load", width: 2 };
 const FORECAST = { label: "forecast", key: "forecast", colour: "forecast", width: 1.6, dash: [5, 4] };
 const UPPER = { label: "upper", key: "upper", colour: "band", width: 0, swatch: "band" };
@@ -86,7 +90,7 @@ export class Chart {
       scales: { y: this.log ? { distr: 3, log: 10 } : { range: (_, low, high) => [0, high > 0 ? high * 1.12 : 1] } },
       axes: [
         { ...axis, space: 70, size: 26, values: (_, splits, axisIndex, space, step) => splits.map((t) => instant(t, step < 60)) },
-        { ...axis, size: 52, gap: 6, space: 38, values: (_, splits) => splits.map((v) => (v === null ? "" : spec.write(v))) },
+        { ...axis, ...(this.log ? decades(axis.grid) : {}), size: 52, gap: 6, space: 38, values: (_, splits) => splits.map((v) => (v === null ? "" : spec.write(v))) },
       ],
       series: [{}, ...this.series.map((s) => this.line(s))],
       bands: this.series === spec.series && spec.band ? [{ series: spec.band, fill: colour("band") }] : [],

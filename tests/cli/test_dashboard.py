@@ -1,0 +1,69 @@
+"""``foretide dashboard`` as a person starts it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from foretide.cli import app
+from foretide.errors import InvalidConfig
+from foretide.journal import Journal, Run
+from foretide.topology import Operator, Topology
+
+START = [sys.executable, "-c", "from foretide.cli import app; app()", "dashboard"]
+
+
+def run_folder(folder: Path) -> Path:
+    with Journal(folder / "journal.jsonl", Run("over", "srea", Topology((Operator("a"),)), 10.0, 0.0)):
+        return folder
+
+
+@pytest.mark.timeout(60)
+def test_it_opens_a_finished_run_and_ctrl_c_ends_it(tmp_path: Path) -> None:
+    command = [*START, str(run_folder(tmp_path)), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = re.search(r"http://\S+", server.stdout.readline())
+        token = server.stdout.readline().strip().rpartition(" ")[2]
+        assert address is not None
+        assert len(token) == 32
+        answer = httpx.get(f"{address[0]}/healthz")
+        assert answer.json()["ok"] is True
+        refused = httpx.put(f"{address[0]}/api/mode", json={"mode": "act"}, headers={"Authorization": f"Bearer {token}"})
+        assert refused.status_code == 409  # the token is right, but nobody listens
+        server.send_signal(signal.SIGINT)
+        out, err = server.communicate(timeout=20)
+    assert server.returncode == 0
+    assert err == ""
+    assert token not in out
+
+
+@pytest.mark.timeout(60)
+def test_a_token_from_a_file_is_not_printed(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("the-token-in-the-file\n")
+    command = [*START, str(run_folder(tmp_path)), "--port", "0", "--token-file", str(tmp_path / "token")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        shown = [server.stdout.readline() for _ in range(2)]
+        server.send_signal(signal.SIGTERM)
+        rest, _ = server.communicate(timeout=20)
+    assert server.returncode == 0
+    assert shown[1].startswith("Ctrl-C")
+    assert "the-token-in-the-file" not in "".join([*shown, rest])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["nowhere"], "journal.jsonl"), ([".", "--token-file", "missing"], "cannot read the token")],
+)
+def test_mistakes_are_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str) -> None:
+    monkeypatch.chdir(run_folder(tmp_path))
+    with pytest.raises(InvalidConfig, match=words):
+        CliRunner().invoke(app, ["dashboard", *arguments], catch_exceptions=False)

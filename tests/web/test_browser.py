@@ -1,0 +1,179 @@
+"""The page in a real browser while a scripted run is being written: every chart, every number, the switch, phone and desktop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from foretide.control import ModeSwitch
+from foretide.model import Decision
+from foretide.web import serve
+from foretide.web.server import Served
+
+from ..browser import ARTIFACTS, Seen, chromium
+from .world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
+CHARTS = ("c-load", "c-replicas", "c-latency", "c-cost")
+PAINTED = """id => {
+  const canvas = document.querySelector(`#${id} canvas`);
+  const seen = new Set(new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer));
+  return seen.size;
+}"""
+
+
+@dataclass
+class Live:
+    """A run that goes on when told, served."""
+
+    site: Served
+    run: Iterator[Decision]
+    last: Decision | None = None
+
+    def go(self, windows: int) -> Decision:
+        for _ in range(windows):
+            self.last = next(self.run)
+        assert self.last is not None
+        return self.last
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as made:
+        yield made
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Live]:
+    with ModeSwitch(tmp_path / "control.json", "act") as switch:
+        run = steps(World(TWEETS, SERVICE_TIME_S, load, share=SHARE), tmp_path / "journal.jsonl", 1000, switch)
+        first = next(run)
+        with serve(tmp_path, port=0) as site:
+            yield Live(site, run, first)
+        run.close()
+
+
+def opened(browser: Browser, site: Served, size: str, theme: str = "light") -> tuple[Page, Seen]:
+    width, height = SIZES[size]
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
+    seen = Seen()
+    seen.watch(page)
+    page.goto(site.url)
+    return page, seen
+
+
+def waits_for(page: Page, windows: int) -> None:
+    expect(page.locator("body")).to_have_attribute("data-windows", str(windows))
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_chart_is_drawn_and_numbers_match_the_journal(browser: Browser, live: Live, size: str, theme: str) -> None:
+    page, seen = opened(browser, live.site, size, theme)
+    live.go(229)  # the read of window 100 fails: 229 of 230 windows were measured
+    waits_for(page, 229)
+    last = live.go(1)
+    waits_for(page, 230)
+    assert last.snapshot is not None
+    samples = last.snapshot.samples
+    for chart in CHARTS:
+        expect(page.locator(f"#{chart}[data-drawn]")).to_be_visible()
+        assert page.evaluate(PAINTED, chart) > 10, chart
+    expect(page.locator("#v-load")).to_have_text(f"{(samples['parse'].offered or 0) / 10:.0f}")
+    expect(page.locator("#v-replicas")).to_have_text(str(sum(s.replicas for s in samples.values())))
+    expect(page.locator("#v-backlog")).to_have_text(f"{sum(s.backlog for s in samples.values()):.0f}")
+    for name, sample in samples.items():
+        node = page.locator(f'.node[data-operator="{name}"]')
+        utilization = 100 * (sample.busy_s or 0) / (sample.replicas * 10)
+        assert f"{name}: {sample.replicas} replicas" in (node.get_attribute("aria-label") or "")
+        assert node.locator(".waiting").text_content() in (f"{utilization:.1f}%".replace(".0%", "%"), f"{sample.backlog:.0f} waiting")
+    assert page.locator(".edge").count() == len(TWEETS.edges)
+    assert page.locator(".edge.loop").count() == 1
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    ARTIFACTS.mkdir(exist_ok=True)
+    page.screenshot(path=ARTIFACTS / f"dashboard-{size}-{theme}.png", full_page=True, animations="disabled")
+    assert seen.errors == []
+    assert seen.foreign == set()
+    page.close()
+
+
+def test_decisions_come_newest_first_with_their_sentences(browser: Browser, live: Live) -> None:
+    made = [(n, d) for n, d in ((n, live.go(1)) for n in range(1, 61)) if d.outcome == "applied" or d.plan != d.proposed]
+    page, seen = opened(browser, live.site, "desktop")
+    number, newest = made[-1]
+    assert newest.plan is not None
+    assert newest.proposed is not None
+    assert newest.snapshot is not None
+    first = page.locator("#feed li").first
+    expect(first).to_have_attribute("data-seq", str(number))
+    sequence = [int(n) for n in page.eval_on_selector_all("#feed li", "items => items.map(i => i.dataset.seq)")]
+    assert sequence == sorted(sequence, reverse=True)
+    running = {n: sample.replicas for n, sample in newest.snapshot.samples.items()}
+    changed = next(n for n, r in newest.plan.replicas.items() if not r == running[n] == newest.proposed.replicas[n])
+    expect(first).to_contain_text(changed)
+    expect(first).to_contain_text(newest.proposed.reasons[changed])
+    expect(page.locator("#feed .guard").first).to_contain_text("proposed")
+    page.locator("#older").click()
+    page.locator("#every").check()
+    expect(page.locator("#feed li").first).to_have_attribute("data-seq", "60")
+    assert seen.errors == []
+    page.close()
+
+
+def test_the_switch_asks_for_the_token_and_reaches_the_loop(browser: Browser, live: Live) -> None:
+    live.go(20)
+    page, seen = opened(browser, live.site, "phone")
+    advise, act = page.locator('#mode [data-mode="advise"]'), page.locator('#mode [data-mode="act"]')
+    expect(act).to_have_attribute("aria-pressed", "true")
+    advise.click()
+    page.locator("#token").fill("not-the-token-at-all")
+    page.locator("#token-form [type=submit]").click()
+    expect(page.locator("#token-error")).to_have_text("That token is not right.")
+    assert live.go(1).mode == "act"
+    page.locator("#token").fill(live.site.token)
+    page.locator("#token-form [type=submit]").click()
+    expect(advise).to_have_class("asked")
+    assert live.go(1).mode == "advise"
+    expect(advise).to_have_attribute("aria-pressed", "true")
+    act.click()  # the token is known now
+    expect(act).to_have_class("asked")
+    assert live.go(1).mode == "act"
+    expect(act).to_have_attribute("aria-pressed", "true")
+    assert live.site.token not in page.url
+    assert [e for e in seen.errors if "401" not in e] == []  # the browser itself reports the refused request
+    page.close()
+
+
+def test_an_operator_and_the_whole_run_can_be_chosen(browser: Browser, live: Live) -> None:
+    live.go(80)
+    page, seen = opened(browser, live.site, "desktop")
+    page.locator('.node[data-operator="spam"]').click()
+    expect(page.locator("#scope")).to_contain_text("spam")
+    expect(page.locator("#c-load .legend")).to_contain_text("arriving")
+    last = live.go(1)
+    assert last.snapshot is not None
+    expect(page.locator("#c-replicas .legend b").first).to_have_text(str(last.snapshot.samples["spam"].replicas))
+    page.locator('#range [data-range="whole"]').click()
+    expect(page.locator("#span")).to_contain_text("min")
+    page.locator("#scope").click()
+    expect(page.locator("#c-load .legend")).to_contain_text("forecast")
+    page.locator("#theme").click()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert seen.errors == []
+    page.close()
+
+
+def test_a_finished_run_opens_and_its_switch_is_off(browser: Browser, tmp_path: Path) -> None:
+    list(steps(World(TWEETS, SERVICE_TIME_S, load, share=SHARE), tmp_path / "journal.jsonl", 30))
+    with serve(tmp_path, port=0) as site:
+        page, seen = opened(browser, site, "desktop")
+        waits_for(page, 30)
+        expect(page.locator('#mode [data-mode="advise"]')).to_be_disabled()
+        assert seen.errors == []
+        page.close()

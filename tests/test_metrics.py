@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretide.journal import Run
-from foretide.metrics import Figures, figures, optimal_schedules, optimum_cost, percentile
+from foretide.metrics import Figures, figures, optimum_cost, percentile
 from foretide.model import Decision, Forecast, Host, Latency, Prices, Sample, Snapshot
 from foretide.plan.optimum import schedule_cost
 from foretide.record import RunRecord, measured_needs, measured_visits
@@ -153,4 +153,4 @@ def test_the_optimum_equals_brute_force_over_two_operators() -> None:
             min(schedule_cost(s, prices, start[n]) for s in product(*(range(w, 5) for w in needs[n].tolist()))) for n in CHAIN.names
         )
         assert optimum_cost(record) == pytest.approx(best)
-        assert all((optimal_schedules(record)[n] >= needs[n]).all() for n in CHAIN.names)
+        assert all((record.optimum[n] >= needs[n]).all() for n in CHAIN.names)

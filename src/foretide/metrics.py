@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from foretide.model import Array, Snapshot
-from foretide.plan.optimum import optimal_schedule, schedule_cost
-from foretide.record import Counts, RunRecord, measured_visits
+from foretide.plan.optimum import schedule_cost
+from foretide.record import RunRecord, measured_visits
 
-__all__ = ["Figures", "RunRecord", "figures", "optimal_schedules", "optimum_cost", "percentile", "run_cost", "window_utilization"]
+__all__ = ["Figures", "RunRecord", "figures", "optimum_cost", "percentile", "run_cost", "window_utilization"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def figures(record: RunRecord) -> Figures:
         record.system,
         cost=cost,
         cost_ratio=cost / best if best else None,
-        replica_seconds=float(sum(s.samples[n].replicas * s.window_s for s in record.snapshots for n in record.topology.names)),
+        replica_seconds=_replica_seconds(record),
         adaptations=_adaptations(record),
         saved_resources=_saved(record),
         throughput_degradation=_mean_error(out, in_),
@@ -83,18 +83,9 @@ def run_cost(record: RunRecord) -> float:
     return sum(schedule_cost(record.replicas(n), record.prices, record.before(n)) for n in record.topology.names)
 
 
-def optimal_schedules(record: RunRecord) -> dict[str, Counts]:
-    """The cheapest replicas per operator for the load as it came, within each operator's maximum."""
-    return {
-        n: optimal_schedule(record.needs[n], record.prices, record.before(n), record.topology[n].max_replicas)
-        for n in record.topology.names
-    }
-
-
 def optimum_cost(record: RunRecord) -> float:
     """W of the clairvoyant optimum, summed over operators."""
-    best = optimal_schedules(record)
-    return sum(schedule_cost(best[n], record.prices, record.before(n)) for n in record.topology.names)
+    return sum(schedule_cost(record.optimum[n], record.prices, record.before(n)) for n in record.topology.names)
 
 
 def percentile(values: Array, share: float, weights: Array | None = None) -> float:
@@ -128,6 +119,11 @@ def _through(record: RunRecord) -> tuple[Array, Array]:
     visits = measured_visits(record.topology, record.snapshots)
     out = np.array([sum(s.samples[n].processed for n in ends) for s in record.snapshots])
     return record.offered() * sum(visits[n] for n in ends), out
+
+
+def _replica_seconds(record: RunRecord) -> float:
+    seconds = np.array([s.window_s for s in record.snapshots])
+    return float(sum(record.replicas(n) @ seconds for n in record.topology.names))
 
 
 def _adaptations(record: RunRecord) -> int:

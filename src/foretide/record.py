@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,13 @@ from foretide.journal import Run
 from foretide.model import Array, Decision, Prices, Snapshot
 from foretide.plan.flow import Flow
 from foretide.plan.optimum import needs as needs_of
+from foretide.plan.optimum import optimal_schedule
 from foretide.topology import Topology
 
 Counts = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RunRecord:
     """One run. ``snapshots`` are its measured windows, oldest first; arrays per window match them.
 
@@ -64,7 +66,20 @@ class RunRecord:
         )
 
     def replicas(self, name: str) -> Counts:
-        return np.array([s.samples[name].replicas for s in self.snapshots], dtype=np.int64)
+        """Replicas per window."""
+        return self._replicas[name]
+
+    @cached_property
+    def _replicas(self) -> dict[str, Counts]:
+        return {n: np.array([s.samples[n].replicas for s in self.snapshots], dtype=np.int64) for n in self.topology.names}
+
+    @cached_property
+    def optimum(self) -> dict[str, Counts]:
+        """The cheapest replicas per operator and window for the load as it came, within each operator's maximum."""
+        return {
+            n: optimal_schedule(self.needs[n], self.prices, self.before(n), self.topology[n].max_replicas)
+            for n in self.topology.names
+        }
 
     def before(self, name: str) -> int:
         """Replicas before the first window."""
@@ -74,6 +89,10 @@ class RunRecord:
 
     def offered(self) -> Array:
         """Events from outside, per window."""
+        return self._offered
+
+    @cached_property
+    def _offered(self) -> Array:
         return offered(self.topology, self.snapshots)
 
     def forecast_next(self) -> Array:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foretide.metrics import Figures, figures, optimal_schedules, optimum_cost, window_utilization
+from foretide.metrics import Figures, figures, optimum_cost, window_utilization
 from foretide.model import Array, Decision, Snapshot
 from foretide.record import RunRecord
 
@@ -79,7 +79,6 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
     names = record.topology.names
     found = figures(record)
     running = record.prices.replica_window * sum(int(record.replicas(n).sum()) for n in names)
-    best = optimal_schedules(record)
     started_at = record.snapshots[0].at - record.window_s if windows else 0.0
     steps = [s for s in (_step(d, started_at) for d in record.decisions) if s is not None]
 
@@ -107,7 +106,7 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
         latency_ms={k: highest(_latency(record, k)) for k in ("mean_ms", "p50_ms", "p90_ms", "p99_ms")},
         replicas={n: mean(record.replicas(n).astype(float)) for n in names},
         need={n: mean(record.needs[n].astype(float)) for n in names},
-        optimum={n: mean(best[n].astype(float)) for n in names},
+        optimum={n: mean(record.optimum[n].astype(float)) for n in names},
         replica_busy=_replica_busy(record),
         steps=tuple(steps[-decisions:]),
         steps_left_out=max(0, len(steps) - decisions),

@@ -68,7 +68,7 @@ def verdict(runs: Sequence[Summary]) -> str:
         f"{best.system} was {who} that kept {ENOUGH:.0%} of the events within the latency target: "
         f"{_ratio(best):.2f} times the cost of the optimum, {_share(best.figures.slo_share)} of the events in target."
     )
-    if dearest is not best:
+    if _ratio(dearest) > 1.01 * _ratio(best):
         text += f" {dearest.system} cost most: {_ratio(dearest):.2f} times."
     return text
 

@@ -17,6 +17,7 @@ const faded = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStar
 const stepped = uPlot.paths.stepped({ align: -1 });
 const all = (values) => Object.values(values).reduce((sum, v) => sum.map((s, i) => s + v[i]), Object.values(values)[0].map(() => 0));
 
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
 const TICKS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000, 864000, 1728000];
 
 /* One chart: `lines` are {label, values, stroke, ...}; a second call with the same id replaces the first. */
@@ -39,7 +40,7 @@ function chart(id, title, lines, options = {}) {
     },
     axes: [
       { ...axis, incrs: TICKS_S, values: (_, at) => at.map(clock), space: 70 },
-      { ...axis, size: 64, values: (_, vs) => vs.map((v) => (v === null ? "" : value(v))), ...(log ? { filter: (u, vs) => vs.map((v) => (Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? v : null)) } : {}) },
+      { ...axis, size: 64, ...(options.whole ? { incrs: WHOLE } : {}), values: (_, vs) => vs.map((v) => (v === null ? "" : value(v))), ...(log ? { filter: (u, vs) => vs.map((v) => (Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? v : null)) } : {}) },
     ],
     series: [{ label: "time", value: (_, v) => (v === null ? "–" : clock(v)) }, ...series],
     hooks: { draw: [() => { box.dataset.drawn = "true"; }] },
@@ -68,13 +69,13 @@ function needLines(need, optimum) {
 function drawSeries() {
   const first = runs[0], ink = css("--ink"), soft = css("--need");
   chart("load", "load and forecast", [{ label: "load /s", values: first.rate, stroke: ink, fill: faded(soft, 0.25), paths: stepped, width: 1.4 }, ...perSystem((r) => r.forecast, { dash: [5, 4], paths: stepped })], { height: 260 });
-  chart("replicas", "replicas of all operators against need", [...needLines(all(first.need), all(first.optimum)), ...perSystem((r) => all(r.replicas), { paths: stepped })], { height: 280 });
+  chart("replicas", "replicas of all operators against need", [...needLines(all(first.need), all(first.optimum)), ...perSystem((r) => all(r.replicas), { paths: stepped })], { height: 280, whole: true });
   for (const operator of busiest)
-    chart(`operator-${operator}`, `replicas of ${operator} against need`, [...needLines(first.need[operator], first.optimum[operator]), ...perSystem((r) => r.replicas[operator], { paths: stepped })], { height: 150, legend: false });
+    chart(`operator-${operator}`, `replicas of ${operator} against need`, [...needLines(first.need[operator], first.optimum[operator]), ...perSystem((r) => r.replicas[operator], { paths: stepped })], { height: 150, legend: false, whole: true });
   drawLatency();
   chart("backlog", "backlog", perSystem((r) => r.backlog), { height: 220 });
   chart("utilization", "utilization", perSystem((r) => r.utilization), { height: 220, least: 1, value: (v) => Math.round(100 * v) + " %" });
-  if ($("hosts")) chart("hosts", "hosts in use", perSystem((r) => r.hosts, { paths: stepped }), { height: 200 });
+  if ($("hosts")) chart("hosts", "hosts in use", perSystem((r) => r.hosts, { paths: stepped }), { height: 200, whole: true });
 }
 
 function drawLatency() {

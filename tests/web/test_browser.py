@@ -91,7 +91,10 @@ def test_every_chart_is_drawn_and_numbers_match_the_journal(browser: Browser, li
         node = page.locator(f'.node[data-operator="{name}"]')
         utilization = 100 * (sample.busy_s or 0) / (sample.replicas * 10)
         assert f"{name}: {sample.replicas} replicas" in (node.get_attribute("aria-label") or "")
-        assert node.locator(".waiting").text_content() in (f"{utilization:.1f}%".replace(".0%", "%"), f"{sample.backlog:.0f} waiting")
+        assert node.locator(".waiting").text_content() in (
+            f"{utilization:.1f}%".replace(".0%", "%"),
+            f"{sample.backlog:.0f} waiting",
+        )
     assert page.locator(".edge").count() == len(TWEETS.edges)
     assert page.locator(".edge.loop").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

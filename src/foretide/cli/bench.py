@@ -6,8 +6,12 @@ import json
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from foretide.bench import PAPERS
+from foretide.bench.forecasting import MODELS, Setting
+from foretide.bench.forecasting import table as forecasting_table
+from foretide.forecast import FORECASTERS
 
 app = typer.Typer(help="Reproduce published figures.", no_args_is_help=True)
 
@@ -34,3 +38,22 @@ def papers(
                 typer.echo("\n".join(table.lines()) + "\n")
     if as_json:
         typer.echo(json.dumps(told))
+
+
+@app.command("forecast")
+def forecast(
+    models: Annotated[str, typer.Option(help="names with commas between; ARIMA is always there")] = ",".join(MODELS),
+    days: Annotated[int, typer.Option(help="days of each load", min=3)] = 60,
+    window: Annotated[float, typer.Option(help="seconds per window; a load's day lasts 1440 s", min=1.0)] = 10.0,
+    horizon: Annotated[int, typer.Option(help="windows ahead", min=1)] = 6,
+    seeds: Annotated[int, typer.Option(help="trainings to average", min=1)] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")] = False,
+) -> None:
+    """BGElasor's table of forecasters, ours beside the published ratios; trains networks, so it takes a while.
+
+    Example: [bold]foretide bench forecast --seeds 1 --days 12[/]
+    """
+    chosen = tuple(dict.fromkeys(FORECASTERS[n.strip()].name for n in models.split(",") if n.strip()))
+    with Console(stderr=True).status("") as status:
+        found = forecasting_table(Setting(days, window, horizon, seeds, chosen), lambda what: status.update(f"{what} ..."))
+    typer.echo(json.dumps(found.as_dict()) if as_json else "\n".join(found.lines()))

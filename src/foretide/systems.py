@@ -134,6 +134,7 @@ _BUILT_IN = (
         "DABS-Storm, sections 4 to 6, table 2",
         "autoscale-plus",
         {"weight": 0.3, "beta": 0.8, "combine": "max"},
+        forecaster="regression",
         grouping="osg",
         cadence=Cadence(horizon=3, lookback=3, scope="operators"),
     ),

@@ -36,6 +36,14 @@ def test_a_trained_table_answers_at_once_after_a_restart() -> None:
     assert run(trained, 50.0, windows=1) == 6
 
 
+def test_a_window_of_standstill_teaches_nothing() -> None:
+    planner = RateLearning()
+    history = History(T)
+    history.append(Snapshot(10.0, 10.0, {"a": Sample(500, 0, 500, 6, busy_s=0.0)}))
+    assert planner.plan(T, history, {}).replicas == {"a": 6}
+    assert planner.state() == {"tables": {"a": {}}}
+
+
 def test_waiting_events_play_no_part() -> None:
     planner = RateLearning()
     run(planner, 50.0, windows=60)

@@ -55,6 +55,15 @@ def test_a_release_that_finds_no_room_is_punished_and_not_tried_again() -> None:
     assert "found no room" not in plan.reasons[""]
 
 
+def test_a_host_that_finds_no_room_for_its_overload_is_not_punished() -> None:
+    cluster = Cluster(T, {"feed": 0.1, "q0": 0.5, "q1": 0.4, "q2": 0.5, "q3": 0.25}, WHERE)
+    planner = Sarsa(max_hosts=2)
+    for _ in range(5):
+        plan = planner.plan(T, cluster.window(), {})
+        assert "scale out of h1 at 1.00 found no room" in plan.reasons[""]
+    assert planner.tables["h1"].values.tolist() == RewardTable().values.tolist()
+
+
 def test_a_released_host_is_forgotten() -> None:
     cluster = Cluster(T, {"feed": 0.1, "q0": 0.2, "q1": 0.1, "q2": 0.1, "q3": 0.05}, WHERE)
     planner = Sarsa()

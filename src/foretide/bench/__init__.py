@@ -9,6 +9,10 @@ from foretide.registry import Part, Registry
 
 PAPERS: Registry[Sequence[Table]] = Registry(
     "paper",
-    (Part("drs", "foretide.bench.drs:tables", "figures 6, 8, 9, 10 and table II", "DRS, IEEE/ACM ToN 2017"),),
+    (
+        Part("drs", "foretide.bench.drs:tables", "figures 6, 8, 9, 10 and table II", "DRS, IEEE/ACM ToN 2017"),
+        Part("dabs-storm", "foretide.bench.dabs_storm:tables", "figures 12 to 17", "DABS-Storm, TLDKS 2019"),
+        Part("fugu", "foretide.bench.fugu:tables", "figures 4 to 9", "FUGU, SMDB 2014"),
+    ),
 )
 """Building a paper runs it: ``PAPERS.build("drs", seed=1)`` gives its tables."""

@@ -23,7 +23,8 @@ class RateLearning:
     Buckets grow by ``ratio``. The degree of highest value at the mean rate of the last ``lookback`` windows is taken, so the
     fullest replicas that still keep up; a bucket whose degrees were all congested tries half as many more, one that has room tries
     one less, one never seen borrows from the nearest. Waiting events play no part: that is the published weakness. A window that
-    only drains a backlog teaches nothing. Untrained it reacts slowly; the paper runs it with a table trained on the same load.
+    only drains a backlog teaches nothing, nor does one that fell behind without being busy (a restart). Untrained it reacts slowly;
+    the paper runs it with a table trained on the same load.
     """
 
     def __init__(self, lookback: int = 6, ratio: float = 1.25, congested: float = 0.9, rate: float = 0.5) -> None:
@@ -56,6 +57,8 @@ class RateLearning:
         if sample.busy_s is None or sample.replicas < 1 or sample.arrived <= 0 or sample.processed > 1.1 * sample.arrived:
             return
         busy = sample.busy_s / (sample.replicas * window_s)
+        if busy <= self.congested and sample.processed < 0.9 * sample.arrived:
+            return
         reward = busy if busy <= self.congested else -1.0
         values = table.setdefault(self._bucket(sample.arrived / window_s), {})
         old = values.get(sample.replicas, reward)

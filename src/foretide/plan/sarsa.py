@@ -25,9 +25,11 @@ class _Taken:
 class Sarsa:
     """A reward table per host, made when the host comes and forgotten when it goes; the best action is taken, at once.
 
-    Learning happens in the next window for no action, after the grace period for scale out, and with a negative reward for a
-    decision that found no room. A host that others moved operators to, meanwhile, does not learn from that. Tables and what is
-    pending are saved and restored. While no host is known it raises NotReady.
+    Learning happens in the next window for no action, after the grace period for scale out, and with a negative reward for a wrong
+    decision that found no room: a release, or scale out at the target or below it. The paper punishes every decision that packing
+    cannot carry out; then hosts that cry out while no host is left learn to stay overloaded for good, so a host above the target
+    that finds no room learns nothing. Neither does one that others moved operators to meanwhile. Tables and what is pending are
+    saved and restored. While no host is known it raises NotReady.
     """
 
     def __init__(
@@ -88,7 +90,8 @@ class Sarsa:
         done = fleet.shed(host.name, why) if action == "out" else fleet.release(host.name, why)
         if not done:
             fleet.notes.append(f"scale {action} of {host.name} at {host.utilization:.2f} found no room")
-        self._taken[host.name] = _Taken(host.utilization, action, failed=not done)
+        if done or action == "in" or host.utilization <= self.rules.target:
+            self._taken[host.name] = _Taken(host.utilization, action, failed=not done)
 
     def state(self) -> dict[str, Any]:
         return {

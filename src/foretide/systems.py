@@ -92,7 +92,7 @@ class System:
 
 
 _PA_SPS = Cadence(horizon=30, plan_every=30, lookback=100)  # one observation a second, one plan every 30 (PA-SPS, section 4.1)
-_BGELASOR = Cadence(horizon=10, lookback=100, fit_every=500, scope="operators")
+_BGELASOR = Cadence(horizon=10, lookback=100, fit_every=250, scope="operators")
 
 _BUILT_IN = (
     System(
@@ -100,7 +100,7 @@ _BUILT_IN = (
         "a recurrent network forecasts every operator, the cheapest way through the forecast is taken",
         "BGElasor, NPC 2019",
         "cost-balance",
-        forecaster="basic",
+        forecaster="bigru",
         cadence=_BGELASOR,
     ),
     System(
@@ -108,7 +108,7 @@ _BUILT_IN = (
         "forecast load and backlog along the graph, replicas from a pool, load-aware grouping",
         "PA-SPS, JPDC 2024",
         "pa-sps",
-        forecaster="basic",
+        forecaster="ann",
         grouping="load-aware",
         cadence=_PA_SPS,
     ),

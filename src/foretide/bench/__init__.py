@@ -10,6 +10,8 @@ from foretide.registry import Part, Registry
 PAPERS: Registry[Sequence[Table]] = Registry(
     "paper",
     (
+        Part("pa-sps", "foretide.bench.pa_sps:tables", "tables 2 to 5", "PA-SPS, JPDC 2024"),
+        Part("bgelasor", "foretide.bench.bgelasor:tables", "figures 4 and 5", "BGElasor, NPC 2019"),
         Part("drs", "foretide.bench.drs:tables", "figures 6, 8, 9, 10 and table II", "DRS, IEEE/ACM ToN 2017"),
         Part("dabs-storm", "foretide.bench.dabs_storm:tables", "figures 12 to 17", "DABS-Storm, TLDKS 2019"),
         Part("fugu", "foretide.bench.fugu:tables", "figures 4 to 9", "FUGU, SMDB 2014"),

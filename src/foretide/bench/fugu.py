@@ -211,6 +211,11 @@ def figures_7_8(by: Mapping[str, Runs]) -> tuple[Table, Table]:
                 "the p90 latency differs less between days than with local thresholds", spread(days["rl"]) < spread(days["local"])
             ),
             Claim("RL has the higher utilization on every day", all(rl[d].mean > local[d].mean for d in DAYS)),
+            Claim(
+                "over the three days the p90 latency of RL is at most that of local, 5 % for noise "
+                f"(means {np.mean(days['rl']):.0f} and {np.mean(days['local']):.0f} ms)",
+                float(np.mean(days["rl"])) <= 1.05 * float(np.mean(days["local"])),
+            ),
         ),
     )
     return figure_7, figure_8

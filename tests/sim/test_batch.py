@@ -30,6 +30,7 @@ def test_a_batch_lasts_its_overhead_and_its_slowest_task():
     sample = seen.samples["a"]
     assert (sample.arrived, sample.processed, sample.backlog) == (7, 7, 0)
     assert sample.busy_s == pytest.approx(1.4)
+    assert (sample.batches, sample.batch_s) == pytest.approx((2, 1.0))
     assert sorted(sample.replica_processed) == [3, 4]
 
 

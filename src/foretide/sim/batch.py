@@ -25,6 +25,8 @@ from foretide.sim.state import (
     BASE,
     BATCH,
     BATCH_AT,
+    BATCHES,
+    BATCHES_S,
     BUSY_S,
     CPU_S,
     DONE,
@@ -149,6 +151,8 @@ def _close_batch(s: Any, op: int, now: float) -> None:
             s.slot_f[slot, TASK_EVENTS] = 0.0
             if s.slot_i[slot, HOST] >= 0:
                 s.host_busy[s.slot_i[slot, HOST]] -= 1
+    s.w_op[op, BATCHES] += 1.0
+    s.w_op[op, BATCHES_S] += now - s.op_f[op, BATCH_AT]
     s.op_i[op, PHASE] = RESTING
     if s.slot_i[base, LENGTH] > 0 and not s.op_i[op, PAUSED]:
         trigger = s.op_f[op, TRIGGER_S]

@@ -118,13 +118,18 @@ def _capacity(f: Any, i: int) -> Any:
 
 
 @inner
-def _drop_old(f: Any, i: int, age_in: float) -> Any:
+def _bin_s(f: Any, step_s: float) -> Any:
+    """Seconds that a bin of recent arrivals holds: whole steps, about a 32nd of the timeout."""
+    return max(1.0, math.ceil(f.clock[TIMEOUT_S] / BINS / step_s - 1e-9)) * step_s
+
+
+@inner
+def _drop_old(f: Any, i: int, step_s: float) -> Any:
     """Events that are older than the timeout when their turn comes: all beyond what came within the time that is left to them."""
-    left_s = f.clock[TIMEOUT_S] - age_in
+    left_s = f.clock[TIMEOUT_S] - f.op[i, AGE]
     if left_s == np.inf:
         return 0.0
-    bin_s = f.clock[TIMEOUT_S] / BINS
-    young, at = 0.0, 0.0
+    young, at, bin_s = 0.0, 0.0, _bin_s(f, step_s)
     for b in range(BINS):
         if young >= f.op[i, LEVEL]:
             return 0.0
@@ -138,16 +143,31 @@ def _drop_old(f: Any, i: int, age_in: float) -> Any:
 
 
 @inner
+def _head_age_s(f: Any, i: int, step_s: float) -> Any:
+    """How long ago the event at the head of the queue came: as far back as the arrivals since then fill the queue."""
+    if f.clock[TIMEOUT_S] == np.inf:
+        return 0.0
+    counted, at, bin_s = 0.0, 0.0, _bin_s(f, step_s)
+    for b in range(BINS):
+        length, came = f.op[i, IN_BIN] if b == 0 else bin_s, f.recent[i, b]
+        if counted + came >= f.op[i, LEVEL]:
+            return at + length * (f.op[i, LEVEL] - counted) / max(came, 1e-12)
+        counted += came
+        at += length
+    return at
+
+
+@inner
 def _remember(f: Any, i: int, came: float, step_s: float) -> None:
     if f.clock[TIMEOUT_S] == np.inf:
         return
-    f.recent[i, 0] += came
-    f.op[i, IN_BIN] += step_s
-    if f.op[i, IN_BIN] >= f.clock[TIMEOUT_S] / BINS * (1.0 - 1e-9):
+    if f.op[i, IN_BIN] >= _bin_s(f, step_s) * (1.0 - 1e-9):
         for b in range(BINS - 1, 0, -1):
             f.recent[i, b] = f.recent[i, b - 1]
         f.recent[i, 0] = 0.0
         f.op[i, IN_BIN] = 0.0
+    f.recent[i, 0] += came
+    f.op[i, IN_BIN] += step_s
 
 
 @inner
@@ -188,7 +208,7 @@ def _serve(f: Any, i: int, came: float, at_once: float, step_s: float) -> None:
         done = min(before + came, capacity * step_s)
         f.op[i, RHO] = done / (capacity * step_s)
     f.op[i, LEVEL] = before + came - done if done < before + came else 0.0
-    dropped = _drop_old(f, i, f.op[i, AGE])
+    dropped = _drop_old(f, i, step_s)
     f.window[i, PROCESSED] += done
     f.window[i, DROPPED] += dropped
     f.window[i, AREA] += max(
@@ -245,7 +265,7 @@ def advance(f: Any, until: float) -> None:
                     came += flow
                     chance = min(1.0, f.shares[p, i])
                     scv += flow * (chance * _departure_scv(f, p) + 1.0 - chance)
-                    age += flow * (f.op[p, AGE] + f.op[p, LEVEL] * f.op[p, SERVICE_S] / f.op[p, REPLICAS])
+                    age += flow * (f.op[p, AGE] + _head_age_s(f, p, step_s))
             f.op[i, SCV_ARRIVAL] = scv / came if came > 0.0 else 1.0
             f.op[i, AGE] = age / came if came > 0.0 else 0.0
             processed = f.window[i, PROCESSED]

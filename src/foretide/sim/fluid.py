@@ -171,7 +171,7 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
     poisson = app.arrivals == "poisson"
     batch_s = 0.0 if poisson else min(1.0, load.interval_s)
     clock = np.zeros(flows.CLOCK)
-    step_s = min(window_s / 10, load.interval_s) if poisson else batch_s / 20
+    step_s = min(window_s / 10, load.interval_s, (app.timeout_s or np.inf) / 15) if poisson else batch_s / 20
     if topology.has_loop:  # what a loop feeds back waits for the next step, which must not add to its way
         step_s = min(step_s, max(window_s / 2000, min(app.service_s(n) for n in names) / 4))
     clock[[flows.STEP_S, flows.BATCH_S]] = step_s, batch_s

@@ -17,6 +17,8 @@ from foretide.sim.state import (
     AGE,
     ARRIVED,
     BASE,
+    BATCHES,
+    BATCHES_S,
     BUSY_S,
     CPU_S,
     DONE,
@@ -58,7 +60,7 @@ class Compiled(NamedTuple):
 
 
 EVENTS = Compiled(engine.run, engine.resize, engine.resume)
-BATCHES = Compiled(batch.run, batch.resize, batch.resume)
+BATCHED = Compiled(batch.run, batch.resize, batch.resume)
 
 
 class QueueModel:
@@ -78,7 +80,7 @@ class QueueModel:
         self.app = app
         self.target_s = target_s
         self.latencies = latencies
-        self._engine = EVENTS if costs is None else BATCHES
+        self._engine = EVENTS if costs is None else BATCHED
         codes = np.array([GROUPINGS[grouping[n]] for n in app.topology.names])
         self.state = new_state(app, load, codes, np.inf if target_s is None else target_s, seed, app.hosts or 0)
         if costs is not None:
@@ -167,6 +169,8 @@ class QueueModel:
             replica_processed=tuple(mine[:replicas, SLOT_DONE].tolist()),
             scv_arrival=_scv(w[GAPS], w[GAP], w[GAP2]),
             scv_service=_scv(w[WORKS], w[WORK_S], w[WORK2]),
+            batches=w[BATCHES] if self._engine is BATCHED else None,
+            batch_s=w[BATCHES_S] / w[BATCHES] if w[BATCHES] else None,
         )
 
     def _ages(self, i: int, w: list[float]) -> Latency:

@@ -1,0 +1,34 @@
+"""Events per second of the event engine beside simpy and ciw: the same network, one core, one run.
+
+Run: ``python benchmarks/engine.py``. An event counts once per operator that served it. Compilation is not counted: it happens once
+per installation. The run ends with an error when the engine is slower than promised or the three disagree.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from _peers import NAMES, in_ciw, in_foretide, in_simpy
+
+
+def main() -> int:
+    runs = {"foretide": in_foretide(1_000_000.0), "simpy": in_simpy(20_000.0), "ciw": in_ciw(8_000.0)}
+    ours = runs["foretide"]
+    print(
+        f"{'':10}{'services':>12}{'seconds':>10}{'services/s':>14}{'times':>8}   mean seconds at "
+        + " ".join(f"{n:>6}" for n in NAMES)
+    )
+    for name, r in runs.items():
+        times = ours.per_second / r.per_second
+        means = " ".join(f"{r.sojourn_s[n]:6.3f}" for n in NAMES)
+        print(f"{name:10}{r.services:12,.0f}{r.took_s:10.2f}{r.per_second:14,.0f}{times:8.0f}   {'':16}{means}")
+    apart = max(abs(r.sojourn_s[n] / ours.sojourn_s[n] - 1) for r in runs.values() for n in NAMES)
+    print(f"largest difference of a mean: {apart:.1%}")
+    enough = ours.per_second >= 2e6 and ours.per_second >= 100 * runs["simpy"].per_second
+    if not enough:
+        print("slower than promised: 2 million services/s and 100 times simpy", file=sys.stderr)
+    return 0 if enough and apart < 0.05 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

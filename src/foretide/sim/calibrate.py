@@ -1,0 +1,123 @@
+"""Calibration: a twin of a recorded pipeline. What the journal measured becomes an app and the costs of its micro-batches.
+
+Service times, their variation and selectivities are read off; a batch's overhead cannot be seen, so it is found: the twin runs the
+recorded load with the recorded replicas, and each operator's overhead is moved until its events stay as long as they really did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from foretide import journal
+from foretide.apps import App, Service, Values
+from foretide.errors import NotReady
+from foretide.load import Load
+from foretide.model import Plan, Sample, Snapshot
+from foretide.sim.batch import BatchCosts
+from foretide.sim.world import World, WorldSettings
+from foretide.topology import Topology
+
+_ROUNDS = 25
+_PACE = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """A recorded pipeline in micro-batch mode."""
+
+    app: App
+    costs: BatchCosts
+    window_s: float
+
+    def world(self, load: Load, **changes: object) -> World:
+        """A world of this pipeline under any load: systems can be tried on it."""
+        settings = WorldSettings(mode="batch", batch=self.costs, window_s=self.window_s)
+        return World(self.app, load, settings, **changes)
+
+    def replay(self, recorded: Sequence[Snapshot], seed: int = 1) -> list[Snapshot]:
+        """The twin under the load of these windows, with their replicas; its own windows in return."""
+        load, names = load_of(self.app.topology, recorded), self.app.topology.names
+        running = [{n: max(1, s.samples[n].replicas) for n in names} for s in recorded]
+        world = self.world(load, replicas=running[0], seed=seed)
+        seen = []
+        for i, replicas in enumerate(running):
+            world.apply(Plan(replicas))
+            seen.append(world.read((i + 1) * load.interval_s))
+        return seen
+
+
+def calibrate(recording: Path | str, *, trigger_s: float = 1.0, after_s: float = 0.0, until_s: float | None = None) -> Twin:
+    """A twin from a journal: from its windows between ``after_s`` (past the warm-up) and ``until_s`` seconds after its start.
+
+    ``trigger_s`` is the trigger the pipeline runs with. Raises NotReady when an operator processed nothing in that time.
+    """
+    run, decisions = journal.read(recording)
+    snapshots = [d.snapshot for d in decisions if d.snapshot is not None]
+    if not snapshots:
+        raise NotReady(f"{recording} holds no measured window: let the pipeline run for a while first")
+    began = snapshots[0].at - snapshots[0].window_s
+    chosen = [s for s in snapshots if s.at - s.window_s - began >= after_s and (until_s is None or s.at - began <= until_s)]
+    return fitted(run.topology, chosen, trigger_s)
+
+
+def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 1.0) -> Twin:
+    """A twin of the measured windows given."""
+    app = app_of(topology, recorded)
+    stays_s = {n: _mean_stay_s([s.samples[n] for s in recorded]) for n in topology.names}
+    overheads_s = dict.fromkeys(topology.names, 0.3 * trigger_s)
+    twin = Twin(app, BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s), float(np.mean([s.window_s for s in recorded])))
+    for _ in range(_ROUNDS):
+        seen = twin.replay(recorded)
+        for name, stay_s in stays_s.items():
+            found_s = _mean_stay_s([s.samples[name] for s in seen])
+            if stay_s is not None and found_s is not None:
+                overheads_s[name] = max(0.0, overheads_s[name] + _PACE * (stay_s - found_s))
+        twin = replace(twin, costs=replace(twin.costs, overheads_s=dict(overheads_s)))
+    return twin
+
+
+def app_of(topology: Topology, recorded: Sequence[Snapshot]) -> App:
+    """Service times and selectivities as measured; exponential service where its variation is above a half, else fixed."""
+    service, selectivity = {}, {}
+    for name in topology.names:
+        samples = [s.samples[name] for s in recorded]
+        done = sum(s.processed for s in samples)
+        busy = [(s.busy_s, s.processed) for s in samples if s.busy_s is not None and s.processed > 0]
+        if not busy:
+            raise NotReady(f"operator '{name}' processed nothing, or its busy time was not measured: no service time is known")
+        scv = [(s.scv_service, s.processed) for s in samples if s.scv_service is not None and s.processed > 0]
+        varied = sum(v * n for v, n in scv) / sum(n for _, n in scv) > 0.5 if scv else False
+        mean_s = max(1e-9, sum(b for b, _ in busy) / sum(n for _, n in busy))
+        service[name] = Service(mean_s, "exponential" if varied else "fixed")
+        for consumer in topology.successors(name):
+            selectivity[name, consumer] = sum(s.emitted.get(consumer, 0.0) for s in samples) / done
+    return App(
+        "twin",
+        "a recorded pipeline",
+        "its journal",
+        topology,
+        service,
+        selectivity,
+        values=Values(1000),
+        arrivals="poisson",
+        window_s=recorded[0].window_s,
+    )
+
+
+def load_of(topology: Topology, recorded: Sequence[Snapshot]) -> Load:
+    """What came from outside, per window (of their mean length)."""
+    counts = [sum(_offered(s.samples[n]) for n in topology.sources) for s in recorded]
+    return Load("recorded", np.array(counts), float(np.mean([s.window_s for s in recorded])))
+
+
+def _offered(sample: Sample) -> float:
+    return sample.arrived if sample.offered is None else sample.offered
+
+
+def _mean_stay_s(samples: Sequence[Sample]) -> float | None:
+    known = [(s.sojourn_s, s.processed) for s in samples if s.sojourn_s is not None and s.processed > 0]
+    return sum(t * n for t, n in known) / sum(n for _, n in known) if known else None

@@ -1,0 +1,65 @@
+"""A twin of a pipeline whose costs are known finds them again, and foretells what it was not shown."""
+
+import numpy as np
+import pytest
+
+from foretide.apps import App, Service
+from foretide.errors import NotReady
+from foretide.journal import Journal, Run
+from foretide.load import Load
+from foretide.model import Decision, Plan, Snapshot
+from foretide.sim.batch import BatchCosts
+from foretide.sim.calibrate import calibrate, fitted
+from foretide.sim.world import World
+from foretide.topology import Operator, Topology
+
+PIPELINE = App(
+    "known",
+    "three operators, one of them random",
+    "test",
+    Topology((Operator("parse"), Operator("rate", inputs=("parse",)), Operator("store", inputs=("rate",)))),
+    {"parse": Service(0.002), "rate": Service(0.01, "exponential"), "store": Service(0.001)},
+    selectivity={("parse", "rate"): 0.7},
+    arrivals="poisson",
+)
+COSTS = BatchCosts(2.0, task_s=0.0, overheads_s={"parse": 0.4, "rate": 0.9, "store": 0.25})
+
+
+def recorded(seed: int) -> list[Snapshot]:
+    """Three minutes of a rising load; the random operator gets a second replica half-way and a third later."""
+    load = Load("rising", np.linspace(40, 220, 180))
+    world = World(PIPELINE, load, mode="batch", batch=COSTS, window_s=10.0, seed=seed)
+    seen = []
+    for i in range(18):
+        world.apply(Plan({"rate": 1 + (i >= 8) + (i >= 14)}))
+        seen.append(world.read(10.0 * (i + 1)))
+    return seen
+
+
+def mean_latency_ms(snapshots: list[Snapshot]) -> float:
+    left = [s.latency for s in snapshots if s.latency]
+    return sum(x.mean_ms * x.count for x in left) / sum(x.count for x in left)
+
+
+def test_known_parameters_are_found_again():
+    twin = fitted(PIPELINE.topology, recorded(3), trigger_s=2.0)
+    for name, service in PIPELINE.service.items():
+        assert twin.app.service[name].mean_s == pytest.approx(service.mean_s, rel=0.02)
+        assert twin.app.service[name].law == service.law
+        assert twin.costs.overheads_s[name] == pytest.approx(COSTS.overheads_s[name], abs=0.1)
+    assert twin.app.share("parse", "rate") == pytest.approx(0.7, rel=0.02)
+
+
+def test_the_second_half_is_foretold_from_the_first(tmp_path):
+    seen = recorded(4)
+    with Journal(tmp_path / "run.jsonl", Run("known", "static", PIPELINE.topology, 10.0, 0.0)) as journal:
+        for s in seen:
+            journal.append(Decision(s.at, "observed", "advise", s))
+    twin = calibrate(tmp_path / "run.jsonl", trigger_s=2.0, until_s=90.0)
+    assert mean_latency_ms(twin.replay(seen[9:])) == pytest.approx(mean_latency_ms(seen[9:]), rel=0.1)
+
+
+def test_an_operator_that_did_nothing_is_an_error():
+    quiet = World(PIPELINE, Load("none", np.zeros(10)), mode="batch", window_s=10.0).read(10.0)
+    with pytest.raises(NotReady, match="'parse' processed nothing"):
+        fitted(PIPELINE.topology, [quiet])

@@ -37,6 +37,7 @@ class Flows(NamedTuple):
     sent: Any  # [p, c]: emitted in this window
     done: Any  # processed in this step
     recent: Any  # arrivals per operator in the last BINS parts of the timeout, the newest in bin 0
+    ages: Any  # the age those events had when they came, summed
     seats: Any  # [op, host]: replicas on a host
     host_cores: Any
     host_cpu_s: Any  # [op, host]: CPU seconds in this window
@@ -126,15 +127,15 @@ def _bin_s(f: Any, step_s: float) -> Any:
 @inner
 def _drop_old(f: Any, i: int, step_s: float) -> Any:
     """Events that are older than the timeout when their turn comes: all beyond what came within the time that is left to them."""
-    left_s = f.clock[TIMEOUT_S] - f.op[i, AGE]
-    if left_s == np.inf:
+    if f.clock[TIMEOUT_S] == np.inf:
         return 0.0
     young, at, bin_s = 0.0, 0.0, _bin_s(f, step_s)
     for b in range(BINS):
         if young >= f.op[i, LEVEL]:
             return 0.0
         length = f.op[i, IN_BIN] if b == 0 else bin_s
-        take = min(1.0, max(0.0, left_s - at) / max(length, 1e-12))
+        left_s = f.clock[TIMEOUT_S] - f.ages[i, b] / max(f.recent[i, b], 1e-12) - at
+        take = min(1.0, max(0.0, left_s) / max(length, 1e-12))
         young += f.recent[i, b] * take
         at += length
     dropped = max(0.0, f.op[i, LEVEL] - young)
@@ -144,14 +145,15 @@ def _drop_old(f: Any, i: int, step_s: float) -> Any:
 
 @inner
 def _head_age_s(f: Any, i: int, step_s: float) -> Any:
-    """How long ago the event at the head of the queue came: as far back as the arrivals since then fill the queue."""
+    """The age of the event at the head of the queue: it came as far back as the arrivals since then fill the queue."""
     if f.clock[TIMEOUT_S] == np.inf:
         return 0.0
     counted, at, bin_s = 0.0, 0.0, _bin_s(f, step_s)
     for b in range(BINS):
         length, came = f.op[i, IN_BIN] if b == 0 else bin_s, f.recent[i, b]
         if counted + came >= f.op[i, LEVEL]:
-            return at + length * (f.op[i, LEVEL] - counted) / max(came, 1e-12)
+            waited_s = at + length * (f.op[i, LEVEL] - counted) / max(came, 1e-12)
+            return waited_s + (f.ages[i, b] / came if came > 0.0 else 0.0)
         counted += came
         at += length
     return at
@@ -164,9 +166,12 @@ def _remember(f: Any, i: int, came: float, step_s: float) -> None:
     if f.op[i, IN_BIN] >= _bin_s(f, step_s) * (1.0 - 1e-9):
         for b in range(BINS - 1, 0, -1):
             f.recent[i, b] = f.recent[i, b - 1]
+            f.ages[i, b] = f.ages[i, b - 1]
         f.recent[i, 0] = 0.0
+        f.ages[i, 0] = 0.0
         f.op[i, IN_BIN] = 0.0
     f.recent[i, 0] += came
+    f.ages[i, 0] += came * f.op[i, AGE]
     f.op[i, IN_BIN] += step_s
 
 
@@ -265,7 +270,7 @@ def advance(f: Any, until: float) -> None:
                     came += flow
                     chance = min(1.0, f.shares[p, i])
                     scv += flow * (chance * _departure_scv(f, p) + 1.0 - chance)
-                    age += flow * (f.op[p, AGE] + _head_age_s(f, p, step_s))
+                    age += flow * _head_age_s(f, p, step_s)
             f.op[i, SCV_ARRIVAL] = scv / came if came > 0.0 else 1.0
             f.op[i, AGE] = age / came if came > 0.0 else 0.0
             processed = f.window[i, PROCESSED]

@@ -188,6 +188,7 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
         np.zeros((ops, ops)),
         np.zeros(ops),
         np.zeros((ops, flows.BINS)),
+        np.zeros((ops, flows.BINS)),
         np.zeros((ops, hosts)),
         np.full(hosts, app.host_cores),
         np.zeros((ops, hosts)),

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretide.errors import NotReady
-from foretide.forecast.lr import LinearTrend, linear_lags, median_lags
+from foretide.forecast.lr import LinearTrend, growth_lags, linear_lags, median_lags
 
 
 def test_golden_line_by_hand() -> None:
@@ -70,3 +70,12 @@ def test_median_lags_ignore_bursts_that_pull_the_mean_up() -> None:
     median.fit(series)
     assert np.mean([mean.forecast(series[:t], 1).mean[0] for t in range(1800, 2000)]) == pytest.approx(190, abs=25)
     assert np.mean([median.forecast(series[:t], 1).mean[0] for t in range(1800, 2000)]) == pytest.approx(100, abs=10)
+
+
+def test_growth_lags_continue_growth_in_per_cent_beyond_all_they_saw() -> None:
+    rng = np.random.default_rng(7)
+    series = 50 * np.exp(0.01 * np.arange(400) + rng.normal(0, 0.01, 400))
+    forecaster = growth_lags()
+    forecaster.fit(series[:300])
+    expected = 50 * np.exp(0.01 * np.arange(400, 406))
+    assert forecaster.forecast(series, 6).mean == pytest.approx(expected, rel=0.03)

@@ -26,6 +26,7 @@ FORECASTERS: Registry[Forecaster] = Registry(
         Part("ann-lags", _HERE + "ann:network_lags", "a perceptron on the last 30 windows", "ours, after PA-SPS"),
         Part("rf-lags", _HERE + "rf:forest_lags", "a random forest on the last 30 windows", "ours, after PA-SPS"),
         Part("median-lags", _HERE + "lr:median_lags", "least absolute errors on the last 30 windows", "field standard"),
+        Part("growth-lags", _HERE + "lr:growth_lags", "least absolute errors on logarithms of 30 windows", "field standard"),
         Part("regression", _HERE + "regression:BestCurve", "best of line, logarithm, exponential", "DABS-Storm, section 4.1"),
         Part("svr", _HERE + "svr:support_vectors", "support vector regression on the last 30 windows", "BGElasor, section 5.2"),
         Part("arima", _HERE + "arima:arima", "ARIMA without season", "BGElasor, section 5.2", "stats"),

@@ -11,7 +11,7 @@ from foretide.forecast import FORECASTERS
 from foretide.forecast.follow import Ledger, Memory
 from foretide.model import Array, Forecast
 
-MEMBERS = ("basic", "smooth", "lr-lags", "median-lags", "seasonal-lags")
+MEMBERS = ("basic", "smooth", "median-lags", "growth-lags", "seasonal-lags")
 LIMIT = 20_160  # windows remembered: two weeks of minutes
 LEAST_FIT = 45  # windows before its members first learn
 MOST_WAIT = 2016  # windows between two lessons, at most
@@ -21,8 +21,8 @@ class Auto:
     """A mixture in which the best of late weighs most, for each step ahead of its own.
 
     Every member forecasts in every window and is scored when the truth arrives. With e_m the absolute error of member m, averaged
-    with a half-life of ``half_life`` windows, its weight is ``(min e / e_m) ** power``: at 16 a member whose error is 10 % above
-    the best one's keeps a fifth of its weight and one that is 40 % above keeps nothing, so that switching is smooth and costs
+    with a half-life of ``half_life`` windows, its weight is ``(min e / e_m) ** power``: at 24 a member whose error is 10 % above
+    the best one's keeps a tenth of its weight and one that is 25 % above keeps nothing, so that switching is smooth and costs
     nothing. Before any truth is known all weigh the same. Members learn at ``fit`` and, since windows go on coming, by themselves
     whenever a fifth more was seen. Needs one window, and nothing beyond the default install.
 
@@ -32,7 +32,7 @@ class Auto:
     (5.0,)
     """
 
-    def __init__(self, members: Sequence[str] = MEMBERS, half_life: float = 100.0, power: float = 16.0) -> None:
+    def __init__(self, members: Sequence[str] = MEMBERS, half_life: float = 100.0, power: float = 24.0) -> None:
         self.members = tuple(members)
         self.power = power
         self._fade = 0.5 ** (1.0 / half_life)

@@ -11,7 +11,7 @@ from foretide.errors import NotReady
 from foretide.forecast.gaps import filled
 from foretide.model import Array, Forecast
 
-Scaling = Literal["window", "minmax"]
+Scaling = Literal["window", "minmax", "log"]
 LEAST_PAIRS = 10
 
 
@@ -37,9 +37,11 @@ class Lagged:
     """The next ``steps`` windows at once from the last ``lags``, by a regressor with ``fit(X, Y, weights)`` and ``predict(X)``.
 
     Scaling ``window`` divides each input and its answer by the input's mean, which is also the pair's weight, since an error counts
-    in events/s; ``minmax`` maps the range of the training windows to 0..1. It learns in ``fit`` from the last ``most`` windows;
-    never fitted, it learns from ``recent`` at every forecast. A longer horizon feeds forecasts back as inputs. Needs
-    ``lags + steps + 9`` windows to learn.
+    in events/s; ``minmax`` maps the range of the training windows to 0..1; ``log`` takes the logarithm of the rate plus 1 % of its
+    mean, less that of the newest window, so that the model speaks of growth, held within ten times the highest input.
+
+    It learns in ``fit`` from the last ``most`` windows; never fitted, it learns from ``recent`` at every forecast. A longer horizon
+    feeds forecasts back as inputs. Needs ``lags + steps + 9`` windows to learn.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Lagged:
         self.scaling = scaling
         self._model: Any = None
         self._range = (0.0, 1.0)
+        self._offset = 1.0
 
     @property
     def least(self) -> int:
@@ -78,21 +81,29 @@ class Lagged:
         return Forecast.of(ahead[:horizon])
 
     def _learned(self, values: Array) -> Any:
-        x, y = pairs(values, self.lags, self.steps)
-        if self.scaling == "minmax":
+        if self.scaling == "log":
+            self._offset = 0.01 * float(values.mean()) or 1.0
+            values = np.log(values + self._offset)
+        elif self.scaling == "minmax":
             self._range = (float(values.min()), max(float(np.ptp(values)), 1e-12))
+        x, y = pairs(values, self.lags, self.steps)
         shift, scale = self._scale(x)
         model = self.regressor()
         model.fit((x - shift) / scale, (y - shift) / scale, scale[:, 0] / scale.mean())
         return model
 
     def _answer(self, model: Any, inputs: Array) -> Array:
-        shift, scale = self._scale(inputs[None])
-        answer: Array = np.asarray(model.predict((inputs[None] - shift) / scale), dtype=float).reshape(1, -1)
+        row = (np.log(inputs + self._offset) if self.scaling == "log" else inputs)[None]
+        shift, scale = self._scale(row)
+        answer: Array = np.asarray(model.predict((row - shift) / scale), dtype=float).reshape(1, -1)
         rates: Array = (answer * scale + shift)[0]
+        if self.scaling == "log":
+            rates = np.exp(np.minimum(rates, row.max() + np.log(10.0))) - self._offset
         return np.maximum(rates, 0.0)
 
-    def _scale(self, rows: Array) -> tuple[float, Array]:
+    def _scale(self, rows: Array) -> tuple[Array, Array]:
+        """What is taken from each row, and what it is then divided by."""
+        none, one = np.zeros((len(rows), 1)), np.ones((len(rows), 1))
         if self.scaling == "minmax":
-            return self._range[0], np.full((len(rows), 1), self._range[1])
-        return 0.0, level(rows)[:, None]
+            return none + self._range[0], one * self._range[1]
+        return (rows[:, -1:], one) if self.scaling == "log" else (none, level(rows)[:, None])

@@ -37,6 +37,11 @@ def linear_lags(lags: int = 30, steps: int = 6, most: int = 20_000) -> Lagged:
     return Lagged(LeastSquares, lags, steps, most)
 
 
+def growth_lags(lags: int = 30, steps: int = 6, most: int = 5000) -> Lagged:
+    """Least absolute errors on the logarithms of the last ``lags`` windows: growth and decay, for loads that swing widely."""
+    return Lagged(LeastAbsolute, lags, steps, most, scaling="log")
+
+
 def median_lags(lags: int = 30, steps: int = 6, most: int = 5000) -> Lagged:
     """Least absolute errors on the last ``lags`` windows: the median, for loads with bursts."""
     return Lagged(LeastAbsolute, lags, steps, most)

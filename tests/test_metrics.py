@@ -128,8 +128,9 @@ def test_needs_of_a_live_run_come_from_what_was_measured() -> None:
     needs = measured_needs(CHAIN, SNAPSHOTS)  # a: 10, 20, 10 /s at 0.05 s; b: half of it at 0.1 s
     assert {n: v.tolist() for n, v in needs.items()} == {"a": [1, 1, 1], "b": [1, 1, 1]}
     run = Run("live", "srea", CHAIN, 10.0, 0.0, target_latency_s=0.05)
-    record = RunRecord.of_journal(run, [*DECISIONS, Decision(40, "failed", "act", error="read: gone")])
-    assert len(record.snapshots) == 3
+    earlier = Decision(0, "observed", "act", Snapshot(0, 10.0, {"other": Sample(1, 1, 0, 1)}))
+    record = RunRecord.of_journal(run, [earlier, *DECISIONS, Decision(40, "failed", "act", error="read: gone")])
+    assert (len(record.snapshots), len(record.decisions)) == (3, 4)
     assert figures(record).replica_seconds == 80.0
 
 

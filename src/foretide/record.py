@@ -52,7 +52,12 @@ class RunRecord:
 
     @classmethod
     def of_journal(cls, run: Run, decisions: Sequence[Decision]) -> RunRecord:
-        """A live run as its journal tells it: needs come from measured arrivals, selectivities and service times."""
+        """A live run as its journal tells it: needs come from measured arrivals, selectivities and service times.
+
+        Windows of an earlier life of the run that had other operators are left out.
+        """
+        names = set(run.topology.names)
+        decisions = [d for d in decisions if d.snapshot is None or set(d.snapshot.samples) == names]
         snapshots = tuple(d.snapshot for d in decisions if d.snapshot is not None)
         return cls(
             run.system,

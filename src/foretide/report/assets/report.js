@@ -29,7 +29,7 @@ function chart(id, title, lines, options = {}) {
   const axis = { stroke: css("--soft"), grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--grid"), width: 1 }, font: "11px system-ui" };
   const value = options.value ?? ((v) => short(v)), first = runs[0].at_s;
   const series = lines.map((l) => ({
-    width: 1.6, spanGaps: false, points: { show: runs[0].at_s.length < 3 }, ...l, values: undefined,
+    width: 1.6, spanGaps: false, points: { show: runs[0].at_s.length < 3 || options.points === true, size: 4 }, ...l, values: undefined,
     value: (_, v) => (v === null || v === undefined ? "–" : value(v)),
   }));
   const made = new uPlot({
@@ -82,7 +82,7 @@ function drawLatency() {
   const target = runs[0].target_ms;
   const lines = perSystem((r) => r.latency_ms[percentile].map((v) => (v === null ? null : Math.max(v, 0.01))));
   if (target) lines.push({ label: "target", values: runs[0].at_s.map(() => target), stroke: css("--ink"), dash: [6, 5], width: 1.2 });
-  chart("latency", "latency over time", lines, { height: 260, log: true, value: ms });
+  chart("latency", "latency over time", lines, { height: 260, log: true, value: ms, points: runs[0].at_s.length <= 120 });
   for (const b of $("latency-pick").children) b.setAttribute("aria-pressed", String(b.dataset.key === percentile));
 }
 

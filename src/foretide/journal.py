@@ -50,6 +50,19 @@ def encode(decision: Decision) -> bytes:
     return _encoder.encode(_Line(decision=decision))
 
 
+def decode(line: bytes) -> Run | Decision | None:
+    """What one journal line holds; None when it is torn or holds nothing.
+
+    >>> decode(encode(Decision(at=1.0, outcome="waiting", mode="advise"))).outcome, decode(b'{"decision":{"at":1.')
+    ('waiting', None)
+    """
+    try:
+        record = _decoder.decode(line)
+    except (msgspec.DecodeError, ValueError):
+        return None
+    return record.run or record.decision
+
+
 class Journal:
     """Appends to a file. Each line reaches the operating system before ``append`` returns, so a killed process loses none."""
 
@@ -101,14 +114,12 @@ def read_lines(path: Path | str, start: int = 0) -> Iterator[tuple[int, Run | De
                         f"{path}: the last line is unfinished and was skipped (a crash, or still being written)", stacklevel=2
                     )
                     return
-                if line.strip():
-                    try:
-                        record = _decoder.decode(line)
-                    except (msgspec.DecodeError, ValueError):
-                        warnings.warn(f"{path}: the line that ends at byte {start} is torn and was skipped", stacklevel=2)
-                        continue
-                    if (found := record.run or record.decision) is not None:
-                        yield start, found
+                if not line.strip():
+                    continue
+                if (record := decode(line)) is None:
+                    warnings.warn(f"{path}: the line that ends at byte {start} is torn and was skipped", stacklevel=2)
+                else:
+                    yield start, record
     except OSError as error:
         raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
 

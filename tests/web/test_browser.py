@@ -107,7 +107,7 @@ def test_every_chart_is_drawn_and_numbers_match_the_journal(browser: Browser, li
 
 
 def test_decisions_come_newest_first_with_their_sentences(browser: Browser, live: Live) -> None:
-    made = [(n, d) for n, d in ((n, live.go(1)) for n in range(1, 61)) if d.outcome == "applied" or d.plan != d.proposed]
+    made = [(n, d) for n, d in ((n, live.go(1)) for n in range(1, 151)) if d.outcome == "applied" or d.plan != d.proposed]
     page, seen = opened(browser, live.site, "desktop")
     number, newest = made[-1]
     assert newest.plan is not None
@@ -122,9 +122,11 @@ def test_decisions_come_newest_first_with_their_sentences(browser: Browser, live
     expect(first).to_contain_text(changed)
     expect(first).to_contain_text(newest.proposed.reasons[changed])
     expect(page.locator("#feed .guard").first).to_contain_text("proposed")
+    shown = page.locator("#feed li").count()
     page.locator("#older").click()
+    expect(page.locator("#feed li").nth(shown)).to_be_attached()
     page.locator("#every").check()
-    expect(page.locator("#feed li").first).to_have_attribute("data-seq", "60")
+    expect(page.locator("#feed li").first).to_have_attribute("data-seq", "150")
     assert seen.errors == []
     page.close()
 

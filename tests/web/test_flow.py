@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 
 from foretide.history import History
 from foretide.model import Sample, Snapshot
@@ -13,22 +16,25 @@ from foretide.web.flow import Demand
 
 from .world import SERVICE_TIME_S, SHARE, STARTED_AT, TWEETS, World, load
 
+NO_LOOP = Topology(tuple(replace(o, inputs=tuple(p for p in o.inputs if p != "retry")) for o in TWEETS.operators))
 
-def test_need_is_what_flow_and_history_give() -> None:
-    world, history, demand = World(TWEETS, SERVICE_TIME_S, load, share=SHARE), History(TWEETS), Demand(TWEETS)
+
+@pytest.mark.parametrize("topology", [TWEETS, NO_LOOP], ids=["loop", "no loop"])
+def test_need_is_what_flow_and_history_give(topology: Topology) -> None:
+    world, history, demand = World(topology, SERVICE_TIME_S, load, share=SHARE), History(topology), Demand(topology)
     for i in range(1, 60):
         snapshot = world.read(STARTED_AT + i * 10)
         history.append(snapshot)
         samples = snapshot.samples
         demand.learn(
-            np.array([samples[n].processed for n in TWEETS.names]),
-            np.array([samples[n].busy_s for n in TWEETS.names], dtype=float),
-            np.array([samples[p].emitted[c] for p, c in TWEETS.edges]),
+            np.array([samples[n].processed for n in topology.names]),
+            np.array([samples[n].busy_s for n in topology.names], dtype=float),
+            np.array([samples[p].emitted[c] for p, c in topology.edges]),
         )
-        offered = np.array([(samples[n].offered or 0.0) / 10 for n in TWEETS.names])
+        offered = np.array([(samples[n].offered or 0.0) / 10 for n in topology.names])
         found = demand.need(offered, np.zeros(len(offered)))
-        rates = Flow.measured(TWEETS, history).through({"parse": offered[0]})
-        expected = [need(rates[n], history.service_time_s(n) or 0.0) for n in TWEETS.names]
+        rates = Flow.measured(topology, history).through({"parse": offered[0]})
+        expected = [need(rates[n], history.service_time_s(n) or 0.0) for n in topology.names]
         assert found.tolist() == expected
 
 

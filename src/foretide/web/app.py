@@ -96,10 +96,7 @@ class Api:
             return msgspec.json.encode(Decisions(found, max(after, asked.since or 0), first, total))
 
         first, total = index.first, index.total
-        try:
-            return Response(await run_in_threadpool(read), media_type="application/json")
-        except JournalError as error:
-            raise HTTPException(503, str(error)) from error
+        return Response(await run_in_threadpool(read), media_type="application/json")
 
     async def mode(self, request: Request) -> Response:
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -112,7 +109,7 @@ class Api:
             raise HTTPException(409, "this dashboard only reads: the mode cannot be changed here")
         try:
             ask_mode(self.watch.control, asked.mode)
-        except NobodyListens as error:
+        except (NobodyListens, JournalError) as error:
             raise HTTPException(409, str(error)) from error
         self.watch.tell(self.watch.tail.state, self.watch.tail.index.total)
         return _json(ModeAnswer(asked.mode))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from foretide.journal import read_lines
+from foretide.journal import decode
 from foretide.model import Decision, Plan
 from foretide.web.records import Change, DecisionView
 
@@ -68,9 +68,13 @@ class Index:
 
 def read_at(path: Path, offset: int) -> Decision | None:
     """The whole decision whose line starts at ``offset``; None when the file no longer has it there."""
-    for _, record in read_lines(path, offset):
-        return record if isinstance(record, Decision) else None
-    return None
+    try:
+        with open(path, "rb") as f:
+            f.seek(offset)
+            record = decode(f.readline())
+    except OSError:
+        return None
+    return record if isinstance(record, Decision) else None
 
 
 def view(seq: int, decision: Decision) -> DecisionView:

@@ -23,6 +23,8 @@ class Demand:
         place = {name: i for i, name in enumerate(topology.names)}
         self._from = np.array([place[p] for p, _ in topology.edges], dtype=np.intp)
         self._to = np.array([place[c] for _, c in topology.edges], dtype=np.intp)
+        before = {name: i for i, name in enumerate(topology.order)}
+        self._downstream = None if topology.has_loop else np.argsort([before[p] for p, _ in topology.edges], kind="stable").tolist()
         self._busy, self._served = np.zeros((REMEMBERED, n)), np.zeros((REMEMBERED, n))
         self._done, self._sent = np.zeros((REMEMBERED, n)), np.zeros((REMEMBERED, len(self._from)))
         self._busy_at, self._done_at = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
@@ -46,15 +48,25 @@ class Demand:
         n = len(offered)
         done = self._done.sum(axis=0)[self._from]
         share = np.divide(self._sent.sum(axis=0), done, out=np.zeros(len(self._from)), where=done > 0)
-        routing = np.zeros((n, n))
-        routing[self._to, self._from] = share
-        try:
-            rates = np.linalg.solve(np.eye(n) - routing, offered)
-        except np.linalg.LinAlgError:
-            rates = arrived
+        rates = self._carried(offered, share)
         if not (np.isfinite(rates).all() and (rates >= 0).all()):
             rates = arrived
         served = self._served.sum(axis=0)
         service_s = np.divide(self._busy.sum(axis=0), served, out=np.full(n, np.nan), where=served > 0)
         needed: Array = np.maximum(1.0, np.ceil(rates * service_s * (1 - 1e-9)))
         return needed
+
+    def _carried(self, offered: Array, share: Array) -> Array:
+        """``x = offered + S^T x``: edge by edge from the sources, or as linear equations where the graph has a loop."""
+        if self._downstream is not None:
+            rates, shares = offered.tolist(), share.tolist()
+            for e in self._downstream:
+                rates[self._to[e]] += shares[e] * rates[self._from[e]]
+            return np.array(rates)
+        n = len(offered)
+        routing = np.zeros((n, n))
+        routing[self._to, self._from] = share
+        try:
+            return np.asarray(np.linalg.solve(np.eye(n) - routing, offered), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            return np.full(n, np.nan)

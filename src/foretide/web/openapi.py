@@ -79,7 +79,7 @@ def document() -> dict[str, Any]:
                     "requestBody": {"required": True, **_content(r.ModeRequest)},
                     "responses": {
                         "200": _answer(r.ModeAnswer, "The switch was turned."),
-                        "409": _answer(r.Problem, "No loop listens."),
+                        "409": _answer(r.Problem, "No loop listens, or its switch cannot be written."),
                         "415": _answer(r.Problem, "The body is not application/json."),
                         "422": _answer(r.Problem, "The body is not a mode."),
                         **_refusals(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,7 @@ TICK_POINTS = 16
 QUIET_S = 30.0
 QUIET_WINDOWS = 5
 
+log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
 
 
@@ -78,21 +80,31 @@ class Watch:
         return before != self._file
 
     async def follow(self) -> None:
-        """Until cancelled: read what is new, tell the hub. A long journal is read in slices between which requests are served."""
+        """Until cancelled: read what is new, tell the hub. A failure is logged and the next look starts afresh: one strange line must
+        not blind the page for the rest of a run."""
         idle_s = 0.0
         while True:
-            before, known = self.tail.state, self.tail.index.total
-            loop = asyncio.get_running_loop()
-            shown_at = loop.time()
-            while self.tail.advance() and self.tail.behind:
-                await asyncio.sleep(0)
-                if loop.time() - shown_at > PROGRESS_S:
-                    shown_at = loop.time()
-                    self.refresh()
-                    self.hub.restart()
-            self.tell(before, known, idle_s >= KEEP_ALIVE_S)
-            idle_s = 0.0 if self.tail.index.total != known or idle_s >= KEEP_ALIVE_S else idle_s + POLL_S
+            try:
+                came = await self._look_once(idle_s >= KEEP_ALIVE_S)
+            except Exception:
+                log.exception("could not follow %s", self.tail.path)
+                came = False
+            idle_s = 0.0 if came or idle_s >= KEEP_ALIVE_S else idle_s + POLL_S
             await asyncio.sleep(POLL_S)
+
+    async def _look_once(self, keep_alive: bool) -> bool:
+        """Read to the journal's end, in slices between which requests are served; whether something came."""
+        before, known = self.tail.state, self.tail.index.total
+        loop = asyncio.get_running_loop()
+        shown_at = loop.time()
+        while self.tail.advance() and self.tail.behind:
+            await asyncio.sleep(0)
+            if loop.time() - shown_at > PROGRESS_S:
+                shown_at = loop.time()
+                self.refresh()
+                self.hub.restart()
+        self.tell(before, known, keep_alive)
+        return self.tail.index.total != known
 
     def tell(self, before: RunState | None, known: int, keep_alive: bool = False) -> None:
         """Publish what came after decision number ``known``."""

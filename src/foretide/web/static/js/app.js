@@ -20,7 +20,7 @@ function onState(event) {
   Object.assign(page, { run: event.run, now: event.now, recent: event.recent, whole: null, detail: null });
   if (page.run) graph.show(page.run.operators);
   if (page.operator && !(page.run && page.run.operators.some((o) => o.name === page.operator))) page.operator = null;
-  feed.reset(event.decisions, event.now.decisions);
+  feed.reset(event.decisions);
   load();
 }
 
@@ -50,7 +50,8 @@ function appendDetail(event) {
   const now = event.now.operators[page.operator];
   const measured = event.points.channels.replicas[0] !== null;
   page.detail.at.push(event.points.at[0]);
-  for (const name of Object.keys(page.detail.channels)) page.detail.channels[name].push(measured ? now[name] : null);
+  for (const name of Object.keys(page.detail.channels)) page.detail.channels[name].push(measured && now ? now[name] : null);
+  if (page.range === "recent" && page.detail.at.length > POINTS) [page.detail.at, ...Object.values(page.detail.channels)].forEach((values) => values.shift());
 }
 
 // Fetch what the stream does not carry: the whole run, or one operator.
@@ -183,7 +184,7 @@ function choose(name) {
 
 function pick(range) {
   page.range = range;
-  page.detail = null;
+  page.detail = page.whole = null;
   for (const button of $("range").querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset.range === range));
   load();
 }

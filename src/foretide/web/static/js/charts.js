@@ -9,6 +9,8 @@ const plain = (v) => number(v);
 const tens = (_, splits) => splits.map((v) => (Math.abs(Math.log10(v) - Math.round(Math.log10(v))) < 1e-6 ? v : null));
 const decades = (grid) => ({ filter: tens, grid: { ...grid, filter: tens } });
 
+const WHOLE_NUMBERS = [1, 2, 5].flatMap((n) => [n, n * 10, n * 100, n * 1000, n * 10000]).sort((a, b) => a - b);
+
 const RATE = { label: "load", key: "load", colour: "load", width: 2 };
 const FORECAST = { label: "forecast", key: "forecast", colour: "forecast", width: 1.6, dash: [5, 4] };
 const UPPER = { label: "upper", key: "upper", colour: "band", width: 0, swatch: "band" };
@@ -18,7 +20,7 @@ const PLANNED = { label: "planned", key: "planned", colour: "replicas", width: 1
 
 export const CHARTS = {
   "c-load": { series: [RATE, FORECAST, UPPER], band: [3, 2], write: (v) => `${number(v)}/s` },
-  "c-replicas": { series: [REPLICAS, NEED, PLANNED], write: plain },
+  "c-replicas": { series: [REPLICAS, NEED, PLANNED], write: plain, steps: WHOLE_NUMBERS },
   "c-latency": {
     series: [
       { label: "p99", key: "p99_ms", colour: "p99", width: 2 },
@@ -37,7 +39,15 @@ export const CHARTS = {
   },
 };
 
-const OPERATOR = { "c-load": [{ ...RATE, label: "arriving", key: "rate" }, { label: "backlog", key: "backlog", colour: "target", width: 1.4, dash: [2, 3] }] };
+// What the load chart shows of one operator: its arrivals, and its backlog on an axis of its own.
+const OPERATOR = {
+  "c-load": [
+    { ...RATE, label: "arriving", key: "rate" },
+    { label: "backlog", key: "backlog", colour: "target", width: 1.4, dash: [2, 3], scale: "events", write: plain },
+  ],
+};
+const TITLES = { "c-load": ["Load and forecast", "Load and backlog"] };
+const fromZero = (_, low, high) => [0, high > 0 ? high * 1.12 : 1];
 
 export class Chart {
   constructor(id) {
@@ -59,6 +69,9 @@ export class Chart {
     this.series = series;
     this.log = Boolean(options.log);
     this.now = options.now;
+    if (TITLES[this.id]) this.card.querySelector("h2").textContent = TITLES[this.id][options.operator ? 1 : 0];
+    const measured = this.data.slice(1, -1).some((column) => column.some((v) => v !== null && v !== undefined));
+    this.card.classList.toggle("empty", !measured);
     if (stays) {
       this.plot.setData(this.data);
       this.say(this.plot.cursor.idx);
@@ -87,10 +100,11 @@ export class Chart {
       legend: { show: false },
       tzDate: clock ? undefined : (ts) => window.uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"),
       cursor: { sync: { key: "foretide" }, y: false, points: { size: 7 }, drag: { x: true, y: false } },
-      scales: { y: this.log ? { distr: 3, log: 10 } : { range: (_, low, high) => [0, high > 0 ? high * 1.12 : 1] } },
+      scales: { y: this.log ? { distr: 3, log: 10 } : { range: fromZero }, events: { range: fromZero } },
       axes: [
         { ...axis, space: 70, size: 26, values: (_, splits, axisIndex, space, step) => splits.map((t) => instant(t, step < 60)) },
-        { ...axis, ...(this.log ? decades(axis.grid) : {}), size: 52, gap: 6, space: 38, values: (_, splits) => splits.map((v) => (v === null ? "" : spec.write(v))) },
+        { ...axis, ...(this.log ? decades(axis.grid) : {}), size: 52, gap: 6, space: 38, ...(spec.steps ? { incrs: spec.steps } : {}), values: (_, splits) => splits.map((v) => (v === null ? "" : spec.write(v))) },
+        ...(this.series.some((s) => s.scale) ? [{ ...axis, scale: "events", side: 1, grid: { show: false }, size: 46, gap: 6, space: 38, values: (_, splits) => splits.map(plain) }] : []),
       ],
       series: [{}, ...this.series.map((s) => this.line(s))],
       bands: this.series === spec.series && spec.band ? [{ series: spec.band, fill: colour("band") }] : [],
@@ -107,6 +121,7 @@ export class Chart {
       paths: s.step ? stepped() : undefined,
       points: { show: false },
       spanGaps: false,
+      scale: s.scale || "y",
     };
   }
 
@@ -149,7 +164,7 @@ export class Chart {
         at = this.last(this.data[1]);
       }
       const found = column[at];
-      value.textContent = found === null || found === undefined ? NONE : spec.write(found);
+      value.textContent = found === null || found === undefined ? NONE : (this.series[i].write || spec.write)(found);
     });
   }
 

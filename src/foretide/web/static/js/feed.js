@@ -3,6 +3,7 @@ import { instant } from "./format.js";
 import { ask } from "./stream.js";
 
 const KEPT = 300;
+const PAGE = 30;
 const SHOWN = 4;
 const HELD = 2;
 
@@ -23,16 +24,15 @@ export class Feed {
     this.oldest = null;
   }
 
-  reset(decisions, total) {
+  reset(decisions) {
     if (this.every.checked) {
       this.reload();
       return;
     }
     this.list.replaceChildren();
     this.oldest = null;
-    this.total = total;
     this.add(decisions);
-    this.older.hidden = !decisions.length || decisions[0].seq === 0;
+    this.older.hidden = decisions.length < PAGE;
   }
 
   async reload() {
@@ -43,12 +43,12 @@ export class Feed {
 
   async page() {
     const before = this.oldest === null ? "" : `&before=${this.oldest}`;
-    const answer = await ask(`/api/decisions?limit=30&changes=${!this.every.checked}${before}`);
+    const answer = await ask(`/api/decisions?limit=${PAGE}&changes=${!this.every.checked}${before}`);
     if (!answer.ok) return;
     const { decisions, first } = await answer.json();
     for (const decision of decisions.reverse()) this.list.append(this.item(decision));
     if (decisions.length) this.oldest = decisions[decisions.length - 1].seq;
-    this.older.hidden = decisions.length < 30 || this.oldest <= first;
+    this.older.hidden = decisions.length < PAGE || this.oldest <= first;
     this.empty();
   }
 

@@ -99,6 +99,20 @@ def test_a_restart_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path)
         running.wait()
         assert ids(running.read("out")) == list(range(250))
 
+    torn = max((tmp_path / "checkpoints" / "b" / "offsets").glob("[0-9]*"), key=lambda f: int(f.name))
+    kept = torn.read_text()
+    torn.write_text("v1\n{}\n{tor")
+    with pytest.raises(PipelineFailed, match=r"the checkpoint file .* cannot be read .*nothing was deleted"):
+        declared(250).start(spark, tmp_path)
+    torn.write_text(kept)
+    (tmp_path / "edges" / "a").rename(tmp_path / "hidden")
+    with pytest.raises(PipelineFailed, match=r"the edge directory .*edges/a is gone: nothing was deleted"):
+        declared(250).start(spark, tmp_path)
+    other = new("other")
+    other.operator(inputs="events", name="a")(lambda e: e)
+    with pytest.raises(InvalidConfig, match="belongs to pipeline 'p', not to 'other'"):
+        other.start(spark, tmp_path)
+
 
 def test_a_diamond_counts_each_event_once_per_path(spark: SparkSession, tmp_path: Path) -> None:
     p = new()
@@ -171,3 +185,39 @@ def test_mistakes_that_spark_finds_are_errors_before_anything_starts(
     with pytest.raises(InvalidConfig, match=message):
         p.start(spark, tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_edge_directory_that_vanishes_while_running_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    p = Pipeline("p", trigger_s=0.2)
+    p.source("events", Generator(Load("endless", np.full(600, 50.0))))
+    p.operator(inputs="events", name="a")(lambda e: e)
+    with p.start(spark, tmp_path) as running:
+        with running.ledger.changed:
+            assert running.ledger.changed.wait_for(lambda: running.ledger.latest("a").batch >= 0, 120)
+        (tmp_path / "edges").rename(tmp_path / "hidden")
+        with pytest.raises(PipelineFailed, match=r"is gone|has vanished"):
+            running.wait()
+
+
+def test_a_sink_with_a_writer_of_its_own_gets_every_batch_once(spark: SparkSession, tmp_path: Path) -> None:
+    p = new()
+    got: list[tuple[int, list[int]]] = []
+    p.batches(inputs="events", name="a", schema="id long")(lambda batch: batch.select(["id"]))
+    p.sink("out", inputs="a", write=lambda frame, batch: got.append((batch, ids(frame))))
+    with p.start(spark, tmp_path) as running:
+        running.wait()
+    assert sorted(i for _, found in got for i in found) == list(range(EVENTS))
+    assert not list(tmp_path.glob("edges/a/b-*/sink.out"))
+
+
+@pytest.mark.parametrize("grouping", ["load-aware", "osg", "key-hash"])
+def test_every_grouping_works_on_spark(spark: SparkSession, tmp_path: Path, grouping: str) -> None:
+    p = new(max_events_per_batch=100)
+    p.operator(inputs="events", name="a", key="key", grouping=grouping, max_replicas=3, min_replicas=3)(lambda e: e)
+    p.sink("out", inputs="a")
+    with p.start(spark, tmp_path) as running:
+        running.wait()
+        assert ids(running.read("out")) == list(range(EVENTS))
+        reports = [r for b in running.ledger.take()["a"].batches for r in b.reports]
+    assert {r.replica for r in reports} == {0, 1, 2}
+    assert sum(r.processed for r in reports) == EVENTS

@@ -41,11 +41,14 @@ class Executors:
     def _context(self) -> Any:
         return self.spark.sparkContext._jsc.sc()
 
-    def names(self) -> tuple[str, ...]:
-        """Live executors that are not being given back; in local mode the driver."""
+    def live(self) -> tuple[str, ...]:
+        """Executors that run, also those being given back; in local mode the driver."""
         found = self._context.statusStore().executorList(True)
-        every = [found.apply(i).id() for i in range(found.size())]
-        return tuple(n for n in every if (n == DRIVER) == self.local and n not in self._releasing)
+        return tuple(n for i in range(found.size()) if ((n := found.apply(i).id()) == DRIVER) == self.local)
+
+    def names(self) -> tuple[str, ...]:
+        """Live executors that are not being given back."""
+        return tuple(n for n in self.live() if n not in self._releasing)
 
     def wanted_for(self, slots: int) -> int:
         """Executors that hold this many slots.
@@ -69,8 +72,8 @@ class Executors:
                 going.append(spare.pop(0))
             for name in going:
                 self._drain(name)
-            empty = self.spark.sparkContext._jvm.scala.collection.immutable.Map.empty()  # type: ignore[union-attr]
-            if not self._context.requestTotalExecutors(total, 0, empty):
+            no_hosts = self._scala("scala.collection.immutable.Map").empty()
+            if not self._context.requestTotalExecutors(total, 0, no_hosts):
                 raise ActuationError(f"the cluster manager refused {total} executors")
         except ActuationError:
             raise
@@ -79,11 +82,17 @@ class Executors:
 
     def _drain(self, name: str) -> None:
         """No new task goes there; it exits by itself when its tasks are done and its shuffle blocks have moved."""
-        jvm = self.spark.sparkContext._jvm
-        none = getattr(jvm.scala, "None$").__getattr__("MODULE$")  # type: ignore[union-attr]
-        info = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("given back by foretide", none)  # type: ignore[union-attr]
+        jvm: Any = self.spark.sparkContext._jvm
+        info = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("given back by foretide", self._scala("scala.None"))
         if self._context.schedulerBackend().decommissionExecutor(name, info, True, False):
             self._releasing.add(name)
+
+    def _scala(self, name: str) -> Any:
+        """A Scala object (not a class) by its full name."""
+        found: Any = self.spark.sparkContext._jvm
+        for part in f"{name}$".split("."):
+            found = getattr(found, part)
+        return getattr(found, "MODULE$")
 
     def _least_busy(self, names: Sequence[str]) -> list[str]:
         return sorted(names, key=lambda n: (self._busy_ms.get(n, (0.0, 0.0))[1], -int(n) if n.isdigit() else 0))

@@ -21,7 +21,7 @@ from foretide.spark.pipeline import STAMP, Input, Pipeline, Sink, Source, Step
 OUT, ERROR, EVENT, TO = "_out", "_error", "_event", "_to"
 RESERVED = (STAMP, OUT, ERROR, EVENT, TO, "_key", "_replica")
 
-_STATEFUL = re.compile(r"^[\s:+-]*(Aggregate|Deduplicate|FlatMapGroups|TransformWithState|GlobalLimit|Distinct|Join)", re.MULTILINE)
+_STATEFUL = re.compile(r"^[\s:+~-]*(Aggregate|Deduplicate|FlatMapGroups|TransformWithState|GlobalLimit|Distinct)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

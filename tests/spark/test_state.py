@@ -1,0 +1,50 @@
+"""A stateful operator keeps its totals while its replicas change."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from foretide.load import Load
+from foretide.spark import Generator, Pipeline, Running
+
+pytestmark = pytest.mark.spark
+
+
+def until(running: Running, test: Callable[[], bool]) -> None:
+    with running.ledger.changed:
+        while not test():
+            running.check()
+            assert running.ledger.changed.wait(120), "no batch came"
+
+
+def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2(spark: SparkSession, tmp_path: Path) -> None:
+    p = Pipeline("stateful", trigger_s=0.2)
+    p.source("events", Generator(Load("burst", np.array([600.0]), 0.01), max_events_per_batch=60))
+    p.operator(inputs="events", name="ingest", schema="id long, key long")(lambda e: {"id": e["id"], "key": e["key"] % 3})
+
+    @p.frame(inputs="ingest", max_replicas=4, output_mode="update")
+    def totals(frame: DataFrame) -> DataFrame:
+        timed = frame.withColumn("time", sf.timestamp_seconds(sf.floor(sf.col("id") / 10)))
+        windows = timed.withWatermark("time", "5 seconds").groupBy(sf.window("time", "10 seconds"), "key")
+        return windows.agg(sf.count("*").alias("n"), sf.max("_at").alias("_at")).select(
+            sf.col("window.start").cast("long").alias("start"), "key", "n", "_at"
+        )
+
+    p.sink("counts", inputs="totals")
+    with p.start(spark, tmp_path) as running:
+        assert running.topology["totals"].stateful
+        for replicas in (4, 2):
+            seen = running.ledger.latest("totals").batch
+            until(running, lambda seen=seen: running.ledger.latest("totals").batch >= seen + 2)
+            running.set_replicas({"totals": replicas})
+        running.wait()
+        used = {b.manifest.replicas for b in running.ledger.take()["totals"].batches}
+        found = running.read("counts").groupBy("start", "key").agg(sf.max("n").alias("n")).collect()
+    assert used == {1, 4, 2}
+    assert sum(r["n"] for r in found) == 600
+    by_window = {start: sum(r["n"] for r in found if r["start"] == start) for start in {r["start"] for r in found}}
+    assert by_window == dict.fromkeys(range(0, 60, 10), 100)

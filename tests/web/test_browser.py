@@ -182,3 +182,27 @@ def test_a_finished_run_opens_and_its_switch_is_off(browser: Browser, tmp_path: 
         expect(page.locator('#mode [data-mode="advise"]')).to_be_disabled()
         assert seen.errors == []
         page.close()
+
+
+def test_on_any_other_address_the_page_asks_for_the_token_first(
+    browser: Browser, live: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.go(20)
+    monkeypatch.setattr("foretide.web.server.is_loopback", lambda host: False)
+    with serve(tmp_path, port=0, token="the-token-for-readers") as site:
+        assert site.private
+        page, seen = opened(browser, site, "phone")
+        expect(page.locator("#token-why")).to_contain_text("Reading needs the token")
+        expect(page.locator("#c-load[data-drawn]")).to_have_count(0)
+        page.locator("#token").fill("not-the-token-at-all")
+        page.locator("#token-form [type=submit]").click()
+        expect(page.locator("#token-error")).to_have_text("That token is not right.")
+        page.locator("#token").fill("the-token-for-readers")
+        page.locator("#token-form [type=submit]").click()
+        expect(page.locator("#c-load[data-drawn]")).to_be_visible()
+        live.go(1)
+        waits_for(page, 22)
+        assert "the-token" not in page.content()
+        assert [e for e in seen.errors if "401" not in e] == []
+        assert seen.foreign == set()
+        page.close()

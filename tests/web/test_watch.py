@@ -93,3 +93,18 @@ def test_a_failure_is_logged_and_the_watch_goes_on(
         asyncio.run(watch.follow())
     assert "could not follow" in caplog.text
     assert len(looks) == 3
+
+
+def test_a_long_journal_shows_how_far_it_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tweets(tmp_path / "journal.jsonl", 40)
+    monkeypatch.setattr("foretide.web.tail.SLICE_BYTES", 20_000)
+    monkeypatch.setattr(module, "PROGRESS_S", -1.0)
+    watch = Watch(tmp_path / "journal.jsonl", lambda: 0.0, streams=1)
+    shares = []
+    monkeypatch.setattr(watch.hub, "restart", lambda: shares.append(watch.state().now.read_share))
+    asyncio.run(watch._look_once(keep_alive=False))
+    assert len(shares) > 3
+    assert shares == sorted(shares)
+    assert shares[0] < 0.5
+    assert shares[-1] == 1.0
+    assert watch.tail.index.total == 40

@@ -97,9 +97,9 @@ class Watch:
         before, known = self.tail.state, self.tail.index.total
         loop = asyncio.get_running_loop()
         shown_at = loop.time()
-        while self.tail.advance() and self.tail.behind:
+        while self.tail.advance():
             await asyncio.sleep(0)
-            if loop.time() - shown_at > PROGRESS_S:
+            if self.tail.behind and loop.time() - shown_at > PROGRESS_S:
                 shown_at = loop.time()
                 self.refresh()
                 self.hub.restart()

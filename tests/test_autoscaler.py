@@ -5,7 +5,8 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,8 @@ from foretide.autoscaler import Autoscaler, Cadence
 from foretide.errors import ActuationError, NotReady
 from foretide.forecast.basic import Basic
 from foretide.guards import bounds, catch_up, patience
-from foretide.model import Array, Decision, Forecast, Plan, Snapshot
+from foretide.history import History
+from foretide.model import Array, Decision, Forecast, Host, Plan, Snapshot
 from foretide.plan.reactive import Reactive
 from foretide.testing import ManualClock, RecordingActuator, ScriptedProbe, ScriptedWorld
 from foretide.topology import Operator, Topology
@@ -142,6 +144,28 @@ def test_plans_only_every_nth_window_and_fits_when_due() -> None:
     assert fits == [6, 6, 12, 12], "each operator's forecaster learns at windows 6 and 12"
     assert set(outcomes[-1].forecasts) == {"parse", "store"}
     assert outcomes[-1].forecasts["parse"].horizon == 3
+
+
+def test_executors_are_asked_for_until_they_are_seen() -> None:
+    """The cluster gives one executor a window; asking goes on until the probe sees what was planned."""
+    ends, actuator = world(), RecordingActuator()
+    seen = 1
+
+    class Hosted:
+        def read(self, at: float) -> Snapshot:
+            return replace(ends.read(at), hosts=tuple(Host(f"e{i}", 0.5) for i in range(seen)))
+
+    class WantsThree:
+        def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
+            return Plan({n: history.replicas(n) for n in topology.names}, {}, executors=3)
+
+    scaler = Autoscaler(CHAIN, Hosted(), WantsThree(), actuator, Basic, mode="act")
+    outcomes = []
+    for window in range(1, 5):
+        seen = min(window, 3)
+        outcomes.append(scaler.step(10.0 * window).outcome)
+    assert outcomes == ["applied", "applied", "unchanged", "unchanged"]
+    assert [p.executors for p in actuator.plans] == [3, 3]
 
 
 def test_run_follows_the_clock_and_stops_after_the_given_steps() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from foretide.errors import InvalidConfig
 from foretide.guards import View, bounds, budget, catch_up, cool_down, excluded_hours, guarded, patience
 from foretide.history import History
-from foretide.model import Plan, Sample, Snapshot
+from foretide.model import Host, Plan, Sample, Snapshot
 from foretide.topology import Operator, Topology
 
 PAIR = Topology((Operator("a", min_replicas=2, max_replicas=8), Operator("b", inputs=("a",))))
@@ -47,6 +47,22 @@ def test_patience_waits_for_repeated_advice_then_takes_the_largest() -> None:
     assert patience(3)(low, view(proposals=[Plan({"a": 3, "b": 4}), low])).replicas["a"] == 3
     assert patience(3)(low, view(proposals=[Plan({"a": 5, "b": 4}), low])).replicas["a"] == 4
     assert patience(3)(Plan({"a": 6, "b": 4}), view()).replicas["a"] == 6, "more is taken at once"
+
+
+def test_patience_holds_executors_too() -> None:
+    history = History(PAIR)
+    hosts = tuple(Host(f"e{i}", 0.5) for i in range(4))
+    history.append(Snapshot(10.0, 10.0, {"a": Sample(1, 1, 0, 4), "b": Sample(1, 1, 0, 4)}, hosts))
+
+    def asking(*executors: int) -> Plan:
+        *before, now = [Plan({"a": 4, "b": 4}, executors=e) for e in executors]
+        return patience(3)(now, View(PAIR, history, 0.0, before))
+
+    assert asking(2).executors == 4
+    assert asking(3, 2, 2).executors == 3
+    assert asking(2, 5, 2).executors == 4
+    assert asking(6).executors == 6
+    assert "asked 3 times" in asking(2).reasons[""]
 
 
 def test_catch_up_keeps_replicas_while_events_wait() -> None:

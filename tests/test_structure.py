@@ -17,7 +17,7 @@ def test_the_public_names_are_these() -> None:
     """A name leaves or joins this list on purpose, with a line in CHANGELOG.md."""
     assert set(foretide.__all__) == {
         "SYSTEMS", "Autoscaler", "Cadence", "Decision", "Forecast", "ForetideError", "History", "Host", "Journal", "Latency",
-        "NotReady", "Operator", "Plan", "Prices", "Run", "Sample", "Snapshot", "System", "Topology", "__version__", "system",
+        "NotReady", "Operator", "Plan", "Prices", "Run", "Sample", "Snapshot", "System", "Topology", "__version__", "attach", "system",
     }  # fmt: skip
     assert all(hasattr(foretide, name) for name in foretide.__all__)
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from foretide.history import History
     from foretide.journal import Journal, Run
     from foretide.model import Decision, Forecast, Host, Latency, Plan, Prices, Sample, Snapshot
+    from foretide.spark.attach import attach
     from foretide.systems import SYSTEMS, System, system
     from foretide.topology import Operator, Topology
 
@@ -40,6 +41,7 @@ __all__ = [
     "System",
     "Topology",
     "__version__",
+    "attach",
     "system",
 ]
 
@@ -59,6 +61,7 @@ _HOME = {
     "Prices": "foretide.model",
     "Sample": "foretide.model",
     "Snapshot": "foretide.model",
+    "attach": "foretide.spark.attach",
     "SYSTEMS": "foretide.systems",
     "System": "foretide.systems",
     "system": "foretide.systems",

@@ -19,7 +19,7 @@ from foretide.errors import NotReady
 from foretide.forecast.retrain import Retraining
 from foretide.guards import Guard, View, guarded
 from foretide.history import History
-from foretide.model import Array, Decision, Forecast, Mode, Outcome, Plan
+from foretide.model import Array, Decision, Forecast, Mode, Outcome, Plan, Snapshot
 from foretide.parts import Actuator, Forecaster, Planner, Probe
 from foretide.topology import Topology
 
@@ -125,16 +125,23 @@ class Autoscaler:
         plan, snapshot = decision.plan, decision.snapshot
         assert plan is not None
         assert snapshot is not None
-        running = {n: s.replicas for n, s in snapshot.samples.items()}
-        last = self._applied or Plan({})
-        resources = (plan.executors, plan.placement, plan.release)
-        if {**running, **plan.replicas} == running and resources == (last.executors, last.placement, last.release):
+        if self._holds(plan, snapshot):
             return "unchanged"
         if decision.mode == "advise":
             return "advised"
         self.actuator.apply(plan)
         self._applied = plan
         return "applied"
+
+    def _holds(self, plan: Plan, snapshot: Snapshot) -> bool:
+        """Whether the world already is as planned. Where no placement is planned, the hosts that were seen tell how many run."""
+        running = {n: s.replicas for n, s in snapshot.samples.items()}
+        if {**running, **plan.replicas} != running:
+            return False
+        if plan.executors is not None and plan.placement is None and snapshot.hosts is not None:
+            return plan.executors == len(snapshot.hosts)
+        last = self._applied or Plan({})
+        return (plan.executors, plan.placement, plan.release) == (last.executors, last.placement, last.release)
 
     def run(self, clock: Clock, window_s: float, stop: threading.Event | None = None, steps: int | None = None) -> None:
         """Step at every window's end until ``stop`` is set, SIGINT or SIGTERM comes, or ``steps`` are done."""

@@ -6,12 +6,12 @@ A guard is a function ``(plan, view) -> plan``; the factories below bind its con
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from foretide.errors import InvalidConfig
 from foretide.history import History
-from foretide.model import Plan
+from foretide.model import Host, Plan
 from foretide.registry import Part, Registry
 from foretide.topology import Topology
 
@@ -75,9 +75,21 @@ def patience(windows: int = 3) -> Guard:
                 plan = plan.but({name: current[name]}, f"held: fewer was asked {below} times of {windows} in a row")
             else:
                 plan = plan.but({name: max(asked)}, f"takes the largest of the last {windows} proposals")
-        return plan
+        return _fewer_executors(plan, recent, view.history.latest.hosts, windows)
 
     return guard
+
+
+def _fewer_executors(plan: Plan, recent: Sequence[Plan], hosts: Sequence[Host] | None, windows: int) -> Plan:
+    """Patience for executors, where the planner decides them and it is known how many run."""
+    if plan.executors is None or plan.placement is not None or hosts is None or plan.executors >= len(hosts):
+        return plan
+    asked = [p.executors for p in recent if p.executors is not None]
+    kept = len(hosts) if len(asked) < windows else min(max(asked), len(hosts))
+    if kept == plan.executors:
+        return plan
+    why = f"held at {kept} executors until fewer were asked {windows} times in a row"
+    return replace(plan, executors=kept, reasons={**plan.reasons, "": f"{plan.reasons.get('', '')}; {why}".lstrip("; ")})
 
 
 def catch_up(backlog_s: float = 5.0) -> Guard:

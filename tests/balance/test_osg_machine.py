@@ -83,7 +83,7 @@ def test_estimates_follow_a_change_of_costs() -> None:
     for i, (t, v) in enumerate(zip(at, values, strict=True)):
         servers.offer(t, int(v), (COSTS if i < 8000 else swapped)[v])
     m = servers.machine
-    found = [osg.mean_cost(m.known_counts[0], m.known_times[0], m.coefficients, k, 0.0) for k in KEYS[:4]]
+    found = [osg.estimate(m, 0, k) for k in KEYS[:4]]
     np.testing.assert_allclose(found, swapped[:4], rtol=0.05)
 
 

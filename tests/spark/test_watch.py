@@ -76,6 +76,16 @@ def test_a_window_holds_the_batches_that_ended_in_it() -> None:
     assert (quiet.arrived, quiet.batch_s) == (0, None)
 
 
+def test_task_seconds_wait_for_the_events_of_their_batch() -> None:
+    """A batch that outlasts a window: its tasks end before Spark reports it."""
+    watch = Watch()
+    watch.add(batch("q", 0.0, took=1.0, rows=0))
+    topology = topology_of(watch.latest, {}, 8)
+    assert watch.snapshot(topology, 10.0, 10.0, Cluster(2, {"q": 5.0})).samples["q"].busy_s == 0.0
+    watch.add(batch("q", 1.0, took=14.0, rows=100))
+    assert watch.snapshot(topology, 20.0, 10.0, Cluster(2, {"q": 2.0})).samples["q"].busy_s == 7.0
+
+
 def test_a_query_that_ended_is_forgotten() -> None:
     watch = Watch()
     watch.add(batch("a"))

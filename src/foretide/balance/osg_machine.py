@@ -5,9 +5,9 @@ it sends both sketches to the scheduler, resets them and starts over; else the s
 every replica sent a pair; then SEND_ALL (the next k events, round-robin, carry a sync request), WAIT_ALL (collect each replica's true minus
 estimated total), RUN (each event to the replica of least estimated total). New sketches lead back to SEND_ALL.
 
-State is flat arrays over *slots* (places for replicas), so that a compiled engine can hold many operators' machines in one tuple. Queues
-are first-in first-out, so a sync request needs no mark on its event: it is answered when the replica has done as many events as were
-assigned to it when the request was sent. Messages take no time.
+State is flat arrays over *slots* (places for replicas), so that a compiled engine can hold many operators' machines in one tuple; no array
+is sliced, so that compiled code need not count references. Queues are first-in first-out, so a sync request needs no mark on its
+event: it is answered when the replica has done as many events as were assigned to it when the request was sent. Messages take no time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretide.balance.count_min import cell, coefficients_of, mean_cost, shape
+from foretide.balance.count_min import cell, coefficients_of, shape
 from foretide.jit import inner
 
 ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = range(4)
@@ -73,6 +73,20 @@ def _synchronize(m: Any, op: int, base: int, replicas: int) -> None:
 
 
 @inner
+def estimate(m: Any, slot: int, key: Any) -> Any:
+    """Seconds that an event would take at a replica, by the pair it sent last: ``W/F`` where F is smallest."""
+    rows, columns = m.known_counts.shape[1], m.known_counts.shape[2]
+    least, cost = np.inf, m.slot_f[slot, MEAN_S]
+    for row in range(rows):
+        at = cell(m.coefficients, row, key, columns)
+        seen = m.known_counts[slot, row, at]
+        if seen < least:
+            least = seen
+            cost = m.known_times[slot, row, at] / seen if seen > 0 else m.slot_f[slot, MEAN_S]
+    return cost
+
+
+@inner
 def _request(m: Any, op: int, base: int, replicas: int) -> None:
     """Begin a new round of sync requests; unanswered ones of the round before are void."""
     m.op_i[op, PHASE] = SEND_ALL
@@ -99,7 +113,7 @@ def choose(m: Any, op: int, base: int, replicas: int, key: Any) -> Any:
             if m.slot_f[base + j, ESTIMATED_S] < m.slot_f[base + chosen, ESTIMATED_S]:
                 chosen = j
     slot = base + chosen
-    m.slot_f[slot, ESTIMATED_S] += mean_cost(m.known_counts[slot], m.known_times[slot], m.coefficients, key, m.slot_f[slot, MEAN_S])
+    m.slot_f[slot, ESTIMATED_S] += estimate(m, slot, key)
     m.slot_i[slot, ASSIGNED] += 1
     if phase == SEND_ALL:
         m.slot_i[slot, SYNC_AT] = m.slot_i[slot, ASSIGNED]
@@ -134,11 +148,16 @@ def _photograph(m: Any, slot: int) -> None:
 @inner
 def _send(m: Any, op: int, base: int, replicas: int, slot: int) -> None:
     """A stable pair goes to the scheduler, which asks for a new round as soon as it has a pair of everybody."""
-    m.known_counts[slot] = m.counts[slot]
-    m.known_times[slot] = m.times[slot]
-    m.slot_f[slot, MEAN_S] = m.times[slot, 0].sum() / m.counts[slot, 0].sum()
-    m.counts[slot] = 0.0
-    m.times[slot] = 0.0
+    seen = took = 0.0
+    for i in range(m.counts.shape[1]):
+        for j in range(m.counts.shape[2]):
+            m.known_counts[slot, i, j] = m.counts[slot, i, j]
+            m.known_times[slot, i, j] = m.times[slot, i, j]
+            seen += m.counts[slot, i, j]
+            took += m.times[slot, i, j]
+            m.counts[slot, i, j] = 0.0
+            m.times[slot, i, j] = 0.0
+    m.slot_f[slot, MEAN_S] = took / seen
     m.slot_i[slot, STATE] = START
     m.slot_i[slot, HAVE] = 1
     for other in range(base, base + replicas):
@@ -184,13 +203,16 @@ def resized(m: Any, op: int, base: int, before: int, now: int) -> None:
     for slot in range(base, base + min(before, now)):
         least = min(least, m.slot_f[slot, ESTIMATED_S])
     for slot in range(base + before, base + now):
-        m.counts[slot] = 0.0
-        m.times[slot] = 0.0
-        m.slot_i[slot] = 0
+        for i in range(m.counts.shape[1]):
+            for j in range(m.counts.shape[2]):
+                m.counts[slot, i, j] = 0.0
+                m.times[slot, i, j] = 0.0
+                m.known_counts[slot, i, j] = m.known_counts[base, i, j]
+                m.known_times[slot, i, j] = m.known_times[base, i, j]
+        for i in range(SLOT_I):
+            m.slot_i[slot, i] = 0
         m.slot_i[slot, SYNC_AT] = -1
         m.slot_i[slot, HAVE] = m.slot_i[base, HAVE]
-        m.known_counts[slot] = m.known_counts[base]
-        m.known_times[slot] = m.known_times[base]
         m.slot_f[slot, MEAN_S] = m.slot_f[base, MEAN_S]
         m.slot_f[slot, TOTAL_S] = least
         m.slot_f[slot, ESTIMATED_S] = least

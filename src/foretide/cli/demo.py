@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from foretide import demo
-from foretide.cli import report
 
 
 def command(
@@ -18,4 +17,3 @@ def command(
 ) -> None:
     """Watch a four-operator pipeline on local Spark being scaled live. Example: [bold]foretide demo --seconds 60[/]"""
     demo.run(system, seconds, folder)
-    report.close(folder)

@@ -21,15 +21,19 @@ from foretide.plan.need import known_service_time_s
 from foretide.topology import Topology
 
 
-def slots(work: float, interval_s: float, overhead_s: float, target_s: float, utilization: float = 0.8) -> int:
-    """Slots for ``work = rate * et`` busy slots per second.
+def slots(work: float, interval_s: float, overhead_s: float, target_s: float, utilization: float = 0.8) -> float:
+    """Slots for ``work = rate * et`` busy slots; not rounded, since queries of one application share slots.
 
     >>> slots(work=2.0, interval_s=1.0, overhead_s=0.5, target_s=3.5), slots(work=2.0, interval_s=2.0, overhead_s=0.5, target_s=3.5)
-    (3, 4)
+    (2.5, 4.0)
     """
     spare_s = target_s - interval_s - overhead_s
     in_time = interval_s * work / spare_s if spare_s > 0 else 0.0
-    return max(1, math.ceil(max(in_time, work / utilization) * (1 - 1e-9)))
+    return max(in_time, work / utilization)
+
+
+def _whole(share: float) -> int:
+    return max(1, math.ceil(share * (1 - 1e-9)))
 
 
 class MicroBatch:
@@ -51,25 +55,28 @@ class MicroBatch:
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         replicas, reasons = {}, {}
+        total = 0.0
         for name in topology.names:
             et = known_service_time_s(history, name)
             interval_s, overhead_s = self._batches(history, name)
             ahead = forecasts.get(name)
             rate = max(ahead.upper or ahead.mean) if ahead else history.latest.samples[name].arrived / history.window_s
             work = rate * et
-            replicas[name] = slots(work, interval_s, overhead_s, self.target_s, self.utilization)
+            share = slots(work, interval_s, overhead_s, self.target_s, self.utilization)
+            total += share
+            replicas[name] = _whole(share)
             reasons[name] = (
                 f"{rate:.1f} events/s at {et * 1e3:.2f} ms keep {work:.2f} slots busy; with a batch every {interval_s:.1f} s and "
-                f"{overhead_s:.2f} s fixed cost each, {replicas[name]} slots meet {self.target_s:g} s"
+                f"{overhead_s:.2f} s fixed cost each, {share:.2f} slots meet {self.target_s:g} s"
             )
             if interval_s + overhead_s >= self.target_s:
                 reasons[name] += (
                     f" in no way: the batch interval and its fixed cost alone take {interval_s + overhead_s:.1f} s; "
                     "shorten the trigger or relax the target"
                 )
-        wanted = math.ceil(sum(replicas.values()) / self.cores)
-        executors = min(max(1, wanted), self.max_executors)
-        reasons[""] = f"{sum(replicas.values())} slots at {self.cores} a piece need {wanted} executors"
+        wanted = _whole(total / self.cores)
+        executors = min(wanted, self.max_executors)
+        reasons[""] = f"all queries together need {total:.2f} slots: {wanted} executors of {self.cores}"
         if wanted > self.max_executors:
             reasons[""] += f"; held at the maximum of {self.max_executors}"
         return Plan(replicas, reasons, executors)

@@ -10,15 +10,13 @@ import logging
 import math
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 from foretide.errors import ActuationError
 from foretide.model import Host
-
-if TYPE_CHECKING:
-    from foretide.spark.query import OperatorQuery
 
 log = logging.getLogger(__name__)
 DRIVER = "driver"
@@ -31,7 +29,8 @@ class Executors:
         self.spark = spark
         context = spark.sparkContext
         self.local = str(context.master).startswith("local") and not str(context.master).startswith("local-cluster")
-        self.cores = int(context.getConf().get("spark.executor.cores", "0") or 0) or 1
+        self.cores = int(context.getConf().get("spark.executor.cores", "0") or 0) or self._first_cores()
+        self._drains = context.getConf().get("spark.decommission.enabled", "false") == "true"
         self._told = False
         self._busy_ms: dict[str, tuple[float, float]] = {}
         self._jobs_seen: dict[str, int] = {}
@@ -41,10 +40,21 @@ class Executors:
     def _context(self) -> Any:
         return self.spark.sparkContext._jsc.sc()
 
+    def _live(self) -> list[Any]:
+        found = self._context.statusStore().executorList(True)
+        return [e for e in (found.apply(i) for i in range(found.size())) if (e.id() == DRIVER) == self.local]
+
+    def _first_cores(self) -> int:
+        """What a running executor has, where the settings do not say; 1 while there is none."""
+        return max((int(e.totalCores()) for e in self._live()), default=1) or 1
+
+    def slots(self) -> int:
+        """Tasks that can run at the same time on all executors; 1 while there is none."""
+        return sum(int(e.totalCores()) for e in self._live() if e.id() not in self._releasing) or 1
+
     def live(self) -> tuple[str, ...]:
         """Executors that run, also those being given back; in local mode the driver."""
-        found = self._context.statusStore().executorList(True)
-        return tuple(n for i in range(found.size()) if ((n := found.apply(i).id()) == DRIVER) == self.local)
+        return tuple(e.id() for e in self._live())
 
     def names(self) -> tuple[str, ...]:
         """Live executors that are not being given back."""
@@ -70,21 +80,29 @@ class Executors:
             spare = [n for n in self._least_busy(running) if n not in going]
             while len(running) - len(going) > total and spare:
                 going.append(spare.pop(0))
-            for name in going:
-                self._drain(name)
             no_hosts = self._scala("scala.collection.immutable.Map").empty()
             if not self._context.requestTotalExecutors(total, 0, no_hosts):
                 raise ActuationError(f"the cluster manager refused {total} executors")
+            for name in going:  # after the total, or the cluster manager would replace them
+                self._drain(name)
         except ActuationError:
             raise
         except Exception as error:
             raise ActuationError(f"the cluster manager could not be asked for {total} executors: {error}") from error
 
     def _drain(self, name: str) -> None:
-        """No new task goes there; it exits by itself when its tasks are done and its shuffle blocks have moved."""
+        """No new task goes there; it exits by itself when its tasks are done and its shuffle blocks have moved.
+
+        Where an application has decommissioning off, an idle executor is taken and a busy one is left for the next time.
+        """
         jvm: Any = self.spark.sparkContext._jvm
+        if not self._drains:
+            one = jvm.PythonUtils.toSeq([name])
+            if not self._context.schedulerBackend().killExecutors(one, False, False, False).isEmpty():
+                self._releasing.add(name)
+            return
         info = jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo("given back by foretide", self._scala("scala.None"))
-        if self._context.schedulerBackend().decommissionExecutor(name, info, True, False):
+        if self._context.schedulerBackend().decommissionExecutor(name, info, False, False):
             self._releasing.add(name)
 
     def _scala(self, name: str) -> Any:
@@ -99,13 +117,9 @@ class Executors:
 
     def utilization(self, now: float) -> tuple[Host, ...]:
         """Task seconds per core and second since the last call, per executor; only executors seen twice have a figure."""
-        found = self._context.statusStore().executorList(True)
         hosts, seen = [], {}
-        for i in range(found.size()):
-            e = found.apply(i)
+        for e in self._live():
             name, total_ms, cores = e.id(), float(e.totalDuration()), int(e.totalCores())
-            if (name == DRIVER) != self.local:
-                continue
             before = self._busy_ms.get(name)
             seen[name] = (now, total_ms)
             if before is not None and now > before[0]:
@@ -114,19 +128,18 @@ class Executors:
         self._busy_ms = seen
         return tuple(hosts)
 
-    def busy_s(self, query: OperatorQuery) -> float | None:
+    def busy_s(self, query: StreamingQuery) -> float | None:
         """Task seconds of a query's jobs since the last call, from Spark's own metrics; None when no job ended."""
-        if query.query is None:
-            return None
+        run = str(query.runId)
         tracker = self.spark.sparkContext.statusTracker()
-        last = self._jobs_seen.get(query.name, -1)
-        jobs = sorted(j for j in tracker.getJobIdsForGroup(query.query.runId) if j > last)
+        last = self._jobs_seen.get(run, -1)
+        jobs = sorted(j for j in tracker.getJobIdsForGroup(run) if j > last)
         total_ms, ended = 0.0, False
         for job in jobs:
             info = tracker.getJobInfo(job)
             if info is None or info.status == "RUNNING":
                 break
-            self._jobs_seen[query.name], ended = job, True
+            self._jobs_seen[run], ended = job, True
             total_ms += sum(self._stage_ms(stage) for stage in info.stageIds)
         return total_ms / 1e3 if ended else None
 

@@ -47,8 +47,8 @@ class PipelineProbe:
         replicas = query.in_flight or self.running.replicas[name]
         by_replica = window.by_replica(replicas)
         busy_s = window.busy_s
-        if query.wired.step.kind == "frame" and busy_s is None:
-            busy_s = self.executors.busy_s(query)
+        if query.wired.step.kind == "frame" and busy_s is None and query.query is not None:
+            busy_s = self.executors.busy_s(query.query)
         return Sample(
             arrived=float(sum(came)),
             processed=float(window.processed),

@@ -131,12 +131,19 @@ class Watch:
         self.target_s = target_s
         self.latest: dict[str, Batch] = {}
         self._batches: list[Batch] = []
+        self._carried_s: dict[str, float] = {}
         self._lock = threading.Lock()
 
     def add(self, batch: Batch) -> None:
         with self._lock:
             self._batches.append(batch)
             self.latest[batch.query] = batch
+
+    def begin(self, now: float) -> None:
+        """Windows count from now: what ended before belongs to none."""
+        with self._lock:
+            self._batches = [b for b in self._batches if b.ended_at > now]
+            self._carried_s.clear()
 
     def forget(self, query: str) -> None:
         """The query ended."""
@@ -162,7 +169,7 @@ class Watch:
                 processed=rows,
                 backlog=rows / window_s * max(0.0, now - last.started_at) if last.behind is None else last.behind,
                 replicas=cluster.slots,
-                busy_s=cluster.busy_s.get(name),
+                busy_s=self._busy_s(name, cluster.busy_s.get(name), rows),
                 offered=rows if name in topology.sources else None,
                 latency=latency(mine, window_s / max(1, len(mine)), self.target_s),
                 batches=float(len(mine)),
@@ -170,3 +177,11 @@ class Watch:
             )
         leaving = [b for b in ended if b.query in topology.sinks]
         return Snapshot(now, window_s, samples, cluster.hosts, latency(leaving, window_s / max(1, len(leaving)), self.target_s))
+
+    def _busy_s(self, name: str, now_s: float | None, rows: float) -> float | None:
+        """Task seconds belong to the window in which their batch's events are counted: until then they are carried along."""
+        total = self._carried_s.pop(name, 0.0) + (now_s or 0.0)
+        if rows == 0:
+            self._carried_s[name] = total
+            return 0.0
+        return total or None

@@ -31,7 +31,7 @@ from foretide.load import read_csv
 HORIZON = 6
 ORIGINS = 1000
 QUICK = {"basic", "lr", "fft", "regression", "smooth", "seasonal", "lr-lags", "median-lags", "growth-lags", "seasonal-lags", "auto"}
-SLOW = {"ann", "rf", "ets", "auto-arima"}
+SLOW = {"ann", "rf", "ets", "auto-arima", "svr"}
 
 
 def measure(model: str, trace: Path) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def measure(model: str, trace: Path) -> dict[str, Any]:
 
 def printed(kept: dict[str, dict[str, Any]], figure: str, title: str) -> None:
     traces = sorted({t for row in kept.values() for t in row})
-    print(f"\n{title}\n\n| model | " + " | ".join(traces) + " |\n|---|" + "---:|" * len(traces))
+    print(f"\n{title}\n\n| model | " + " | ".join(t.rsplit("_", 1)[0] for t in traces) + " |\n|---|" + "---:|" * len(traces))
     best = {t: min(row[t][figure] for row in kept.values() if t in row) for t in traces}
     for model in [name for name in FORECASTERS.names if name in kept]:
         cells = []
@@ -85,7 +85,7 @@ def printed_auto(kept: dict[str, dict[str, Any]]) -> None:
             for value, model in best.values():
                 cells += [f"{value:.4f} `{model}`", f"{own[figure] / value:.3f}"]
             cells += [f"{own[figure] / kept['basic'][trace][figure]:.3f}", f"{own['coverage']:.3f}" if steps == 6 else ""]
-            print(f"| {trace} | {steps} | " + " | ".join(cells) + " |")
+            print(f"| {trace.rsplit('_', 1)[0]} | {steps} | " + " | ".join(cells) + " |")
 
 
 def main() -> None:

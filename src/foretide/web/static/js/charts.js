@@ -11,6 +11,13 @@ const decades = (grid) => ({ filter: tens, grid: { ...grid, filter: tens } });
 
 const WHOLE_NUMBERS = [1, 2, 5].flatMap((n) => [n, n * 10, n * 100, n * 1000, n * 10000]).sort((a, b) => a - b);
 
+// A measurement between two that are missing is no line: it is drawn as a point.
+const lonely = (u, series) => {
+  const values = u.data[series];
+  const missing = (i) => values[i] === null || values[i] === undefined;
+  return values.flatMap((_, i) => (!missing(i) && missing(i - 1) && missing(i + 1) ? [i] : []));
+};
+
 const RATE = { label: "load", key: "load", colour: "load", width: 2 };
 const FORECAST = { label: "forecast", key: "forecast", colour: "forecast", width: 1.6, dash: [5, 4] };
 const UPPER = { label: "upper", key: "upper", colour: "band", width: 0, swatch: "band" };
@@ -78,6 +85,7 @@ export class Chart {
     } else {
       this.rebuild();
     }
+    this.values.forEach(({ item }, i) => { item.hidden = i > 0 && !this.data[i + 1].some((v) => v !== null && v !== undefined); });
   }
 
   rebuild() {
@@ -96,7 +104,7 @@ export class Chart {
     return {
       width: this.holder.clientWidth,
       height: this.holder.clientHeight,
-      padding: [10, 12, 0, 2],
+      padding: [10, 26, 0, 2],
       legend: { show: false },
       tzDate: clock ? undefined : (ts) => window.uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"),
       cursor: { sync: { key: "foretide" }, y: false, points: { size: 7 }, drag: { x: true, y: false } },
@@ -119,7 +127,7 @@ export class Chart {
       dash: s.dash,
       fill: s.fill ? colour(s.fill) : undefined,
       paths: s.step ? stepped() : undefined,
-      points: { show: false },
+      points: s.width && !s.step ? { show: true, filter: lonely, size: 5, stroke: colour(s.colour), fill: colour(s.colour) } : { show: false },
       spanGaps: false,
       scale: s.scale || "y",
     };

@@ -141,7 +141,7 @@ def loop_on(
 
 def steps(world: World, journal: Path, windows: int, mode: Mode | Callable[[], Mode] = "act") -> Iterator[Decision]:
     """Drive a journalled run; each step is made when it is asked for. One read in the middle fails, as reads do."""
-    run = Run("tweets", "pa-sps", world.topology, world.window_s, STARTED_AT, "act", TARGET_S)
+    run = Run("tweets", "scripted", world.topology, world.window_s, STARTED_AT, "act", TARGET_S)
     with Journal(journal, run) as book:
         loop = loop_on(world, book.append, mode)
         for i in range(1, windows + 1):

@@ -65,7 +65,7 @@ def figures(record: RunRecord) -> Figures:
         adaptations=_adaptations(record),
         saved_resources=_saved(record),
         throughput_degradation=_mean_error(out, in_),
-        processed_share=float(out.sum() / in_.sum()) if in_.sum() > 0 else None,
+        processed_share=_share(float(out.sum()), float(in_.sum())),
         latency_mean_ms=mean_ms,
         latency_p50_ms=p50,
         latency_p90_ms=p90,
@@ -119,6 +119,13 @@ def _through(record: RunRecord) -> tuple[Array, Array]:
     visits = measured_visits(record.topology, record.snapshots)
     out = np.array([sum(s.samples[n].processed for n in ends) for s in record.snapshots])
     return record.offered() * sum(visits[n] for n in ends), out
+
+
+def _share(part: float, whole: float) -> float | None:
+    """``part / whole``; all of it is exactly 1, whatever rounding made of the sums."""
+    if whole <= 0:
+        return None
+    return 1.0 if math.isclose(part, whole, rel_tol=1e-9) else part / whole
 
 
 def _replica_seconds(record: RunRecord) -> float:

@@ -42,7 +42,8 @@ function ms(value) {
 }
 
 function clock(seconds) {
-  const s = Math.round(seconds), two = (n) => String(n).padStart(2, "0");
+  const s = Math.round(seconds),
+    two = (n) => String(n).padStart(2, "0");
   if (s >= 172800) return Math.floor(s / 86400) + "d " + two(Math.floor((s % 86400) / 3600)) + "h";
   const tail = two(Math.floor((s % 3600) / 60)) + ":" + two(s % 60);
   return s >= 3600 ? Math.floor(s / 3600) + ":" + tail : tail;
@@ -51,7 +52,13 @@ function clock(seconds) {
 /* Operators that get a chart of their own: all, or the twelve that most replicas worked for, in the pipeline's order. */
 const busiest = (() => {
   const work = (o) => Math.max(...runs.map((r) => r.replicas[o].reduce((a, b) => a + b, 0) + r.need[o].reduce((a, b) => a + b, 0)));
-  const few = new Set([...data.operators].map((o) => [work(o), o]).sort((a, b) => b[0] - a[0]).slice(0, 12).map(([, o]) => o));
+  const few = new Set(
+    [...data.operators]
+      .map((o) => [work(o), o])
+      .sort((a, b) => b[0] - a[0])
+      .slice(0, 12)
+      .map(([, o]) => o),
+  );
   return data.operators.filter((o) => few.has(o));
 })();
 
@@ -60,7 +67,10 @@ function drawn(id) {
 }
 
 function drawCost() {
-  const order = runs.map((r, i) => i).filter((i) => runs[i].figures.cost !== null).sort((a, b) => runs[a].figures.cost - runs[b].figures.cost);
+  const order = runs
+    .map((r, i) => i)
+    .filter((i) => runs[i].figures.cost !== null)
+    .sort((a, b) => runs[a].figures.cost - runs[b].figures.cost);
   const best = runs[0].optimum_cost;
   const widest = Math.max(best, ...order.map((i) => runs[i].figures.cost)) * 1.02;
   const percent = (v) => (100 * v) / widest + "%";
@@ -74,9 +84,24 @@ function drawCost() {
     const line = element("u", { title: `optimum: ${short(best)}` });
     line.style.left = percent(best);
     const label = figures.cost_ratio === null ? short(figures.cost) : figures.cost_ratio.toFixed(2) + " ×";
-    $("cost").append(element("div", { class: "bar", tone: tone(i) }, element("span", { title: system }, system), element("div", { class: "track" }, running, changes, line), element("span", { title: short(figures.cost) }, label)));
+    $("cost").append(
+      element(
+        "div",
+        { class: "bar", tone: tone(i) },
+        element("span", { title: system }, system),
+        element("div", { class: "track" }, running, changes, line),
+        element("span", { title: short(figures.cost) }, label),
+      ),
+    );
   }
-  $("cost").append(element("div", { class: "key" }, element("span", {}, element("i"), "replicas running"), element("span", {}, element("i", { class: "pale" }), "starting, stopping, re-routing")));
+  $("cost").append(
+    element(
+      "div",
+      { class: "key" },
+      element("span", {}, element("i"), "replicas running"),
+      element("span", {}, element("i", { class: "pale" }), "starting, stopping, re-routing"),
+    ),
+  );
   drawn("cost");
 }
 
@@ -85,16 +110,29 @@ function drawPercentiles() {
   const known = runs.map((r, i) => i).filter((i) => runs[i].figures.latency_p50_ms !== null);
   if (!known.length) {
     const means = runs.filter((r) => r.figures.latency_mean_ms !== null).map((r) => `${r.system}: mean ${ms(r.figures.latency_mean_ms)}`);
-    $("percentiles").append(element("p", { class: "hint" }, means.length ? means.join("; ") + ". Percentiles of the whole run were not measured." : "Latency was not measured."));
+    $("percentiles").append(
+      element(
+        "p",
+        { class: "hint" },
+        means.length ? means.join("; ") + ". Percentiles of the whole run were not measured." : "Latency was not measured.",
+      ),
+    );
     return drawn("percentiles");
   }
-  const values = known.flatMap((i) => [runs[i].figures.latency_p50_ms, runs[i].figures.latency_p99_ms]).concat(target ? [target] : []).map((v) => Math.max(v, 0.01));
-  const low = Math.floor(Math.log10(Math.min(...values)) * 2) / 2, high = Math.ceil(Math.log10(Math.max(...values) * 1.05) * 2) / 2;
+  const values = known
+    .flatMap((i) => [runs[i].figures.latency_p50_ms, runs[i].figures.latency_p99_ms])
+    .concat(target ? [target] : [])
+    .map((v) => Math.max(v, 0.01));
+  const low = Math.floor(Math.log10(Math.min(...values)) * 2) / 2,
+    high = Math.ceil(Math.log10(Math.max(...values) * 1.05) * 2) / 2;
   const place = (v) => (100 * (Math.log10(Math.max(v, 0.01)) - low)) / Math.max(high - low, 0.5);
   known.sort((a, b) => runs[a].figures.latency_p90_ms - runs[b].figures.latency_p90_ms);
   for (const i of known) {
     const f = runs[i].figures;
-    const track = element("div", { class: "track", title: `p50 ${ms(f.latency_p50_ms)}, p90 ${ms(f.latency_p90_ms)}, p99 ${ms(f.latency_p99_ms)}` });
+    const track = element("div", {
+      class: "track",
+      title: `p50 ${ms(f.latency_p50_ms)}, p90 ${ms(f.latency_p90_ms)}, p99 ${ms(f.latency_p99_ms)}`,
+    });
     for (const to of [f.latency_p99_ms, f.latency_p90_ms]) {
       const range = element("s");
       range.style.left = place(f.latency_p50_ms) + "%";
@@ -109,7 +147,15 @@ function drawPercentiles() {
       line.style.left = place(target) + "%";
       track.append(line);
     }
-    $("percentiles").append(element("div", { class: "bar", tone: tone(i) }, element("span", { title: runs[i].system }, runs[i].system), track, element("span", { title: "p99" }, ms(f.latency_p99_ms))));
+    $("percentiles").append(
+      element(
+        "div",
+        { class: "bar", tone: tone(i) },
+        element("span", { title: runs[i].system }, runs[i].system),
+        track,
+        element("span", { title: "p99" }, ms(f.latency_p99_ms)),
+      ),
+    );
   }
   const scale = element("div");
   for (let e = Math.ceil(low); e <= high; e++) {
@@ -130,13 +176,21 @@ function drawBalance() {
     runs.forEach((run, i) => {
       const busy = run.replica_busy[operator] || [];
       if (busy.length < 2) return;
-      const most = Math.max(...busy), mean = busy.reduce((a, b) => a + b, 0) / busy.length;
+      const most = Math.max(...busy),
+        mean = busy.reduce((a, b) => a + b, 0) / busy.length;
       const bars = busy.map((b, j) => {
         const bar = element("b", { title: `replica ${j + 1}: ${Math.round(100 * b)} % busy` });
         bar.style.height = (100 * b) / (most || 1) + "%";
         return bar;
       });
-      box.append(element("div", { class: "balance-row", tone: tone(i) }, element("span", {}, run.system, element("br"), `max/mean ${(most / (mean || 1)).toFixed(2)}`), element("div", { class: "spark" }, ...bars)));
+      box.append(
+        element(
+          "div",
+          { class: "balance-row", tone: tone(i) },
+          element("span", {}, run.system, element("br"), `max/mean ${(most / (mean || 1)).toFixed(2)}`),
+          element("div", { class: "spark" }, ...bars),
+        ),
+      );
     });
     $("balance").append(box);
   }
@@ -145,10 +199,14 @@ function drawBalance() {
 
 let sorted = { key: null, down: false };
 function drawTable() {
-  const table = $("figures"), order = runs.map((_, i) => i), { key, down } = sorted;
+  const table = $("figures"),
+    order = runs.map((_, i) => i),
+    { key, down } = sorted;
   if (key) {
     const value = (i) => (key === "system" ? runs[i].system : runs[i].figures[key]);
-    order.sort((a, b) => (value(a) === null) - (value(b) === null) || (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (down ? -1 : 1));
+    order.sort(
+      (a, b) => (value(a) === null) - (value(b) === null) || (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0) * (down ? -1 : 1),
+    );
   }
   const columns = [{ key: "system", label: "system", means: "" }, ...data.figures];
   const head = columns.map((c) => {
@@ -176,14 +234,28 @@ function drawTable() {
 }
 
 function drawDecisions() {
-  const who = $("decision-system").value, text = $("decision-text").value.toLowerCase();
+  const who = $("decision-system").value,
+    text = $("decision-text").value.toLowerCase();
   const steps = runs.flatMap((r, i) => r.steps.map((s) => ({ ...s, i, system: r.system }))).filter((s) => !who || s.system === who);
   steps.sort((a, b) => a.at_s - b.at_s);
   const found = steps.filter((s) => !text || JSON.stringify([s.changes, s.note, s.outcome]).toLowerCase().includes(text));
   const items = found.slice(0, 300).map((s) => {
-    const lines = s.changes.map((c) => element("p", {}, element("strong", {}, `${c.operator} ${c.before === null ? "" : c.before + " → "}${c.after}`), c.why ? `: ${c.why}` : ""));
+    const lines = s.changes.map((c) =>
+      element(
+        "p",
+        {},
+        element("strong", {}, `${c.operator} ${c.before === null ? "" : c.before + " → "}${c.after}`),
+        c.why ? `: ${c.why}` : "",
+      ),
+    );
     if (s.note) lines.push(element("p", { class: s.outcome === "failed" ? "failed" : "" }, s.note));
-    return element("li", { tone: tone(s.i) }, element("time", {}, clock(s.at_s)), element("span", { class: "who" }, `${s.system}${s.outcome === "advised" ? " advises" : ""}`), element("div", {}, ...lines));
+    return element(
+      "li",
+      { tone: tone(s.i) },
+      element("time", {}, clock(s.at_s)),
+      element("span", { class: "who" }, `${s.system}${s.outcome === "advised" ? " advises" : ""}`),
+      element("div", {}, ...lines),
+    );
   });
   $("decisions").replaceChildren(...items);
   const left = runs.filter((r) => !who || r.system === who).reduce((n, r) => n + r.steps_left_out, 0);

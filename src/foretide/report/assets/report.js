@@ -1,4 +1,3 @@
-
 /* Time series (uPlot), the theme, the choice of systems. */
 const shown = new Set(runs.length <= 5 ? runs.map((_, i) => i) : firstChoice());
 const charts = new Map();
@@ -6,45 +5,91 @@ const sync = uPlot.sync("report");
 let percentile = "p99_ms";
 
 function firstChoice() {
-  const share = (i) => runs[i].figures.slo_share ?? 0, ratio = (i) => runs[i].figures.cost_ratio ?? Infinity;
+  const share = (i) => runs[i].figures.slo_share ?? 0,
+    ratio = (i) => runs[i].figures.cost_ratio ?? Infinity;
   const better = (a, b) => (share(a) >= 0.95 && share(b) >= 0.95 ? ratio(a) - ratio(b) : share(b) - share(a) || ratio(a) - ratio(b));
-  return runs.map((_, i) => i).sort(better).slice(0, 4);
+  return runs
+    .map((_, i) => i)
+    .sort(better)
+    .slice(0, 4);
 }
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const color = (i) => css(`--c${i % 10}`);
-const faded = (hex, alpha) => hex + Math.round(alpha * 255).toString(16).padStart(2, "0");
+const faded = (hex, alpha) =>
+  hex +
+  Math.round(alpha * 255)
+    .toString(16)
+    .padStart(2, "0");
 const stepped = uPlot.paths.stepped({ align: -1 });
-const all = (values) => Object.values(values).reduce((sum, v) => sum.map((s, i) => s + v[i]), Object.values(values)[0].map(() => 0));
+const all = (values) =>
+  Object.values(values).reduce(
+    (sum, v) => sum.map((s, i) => s + v[i]),
+    Object.values(values)[0].map(() => 0),
+  );
 
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
-const TICKS_S = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000, 864000, 1728000];
+const TICKS_S = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000, 864000, 1728000,
+];
 
 /* One chart: `lines` are {label, values, stroke, ...}; a second call with the same id replaces the first. */
 function chart(id, title, lines, options = {}) {
-  const box = $(id), log = options.log === true;
+  const box = $(id),
+    log = options.log === true;
   charts.get(id)?.destroy();
   delete box.dataset.drawn;
   box.dataset.chart = id;
-  const axis = { stroke: css("--soft"), grid: { stroke: css("--grid"), width: 1 }, ticks: { stroke: css("--grid"), width: 1 }, font: "11px system-ui" };
-  const value = options.value ?? ((v) => short(v)), first = runs[0].at_s;
+  const axis = {
+    stroke: css("--soft"),
+    grid: { stroke: css("--grid"), width: 1 },
+    ticks: { stroke: css("--grid"), width: 1 },
+    font: "11px system-ui",
+  };
+  const value = options.value ?? ((v) => short(v)),
+    first = runs[0].at_s;
   const series = lines.map((l) => ({
-    width: 1.6, spanGaps: false, points: { show: runs[0].at_s.length < 3 || options.points === true, size: 4 }, ...l, values: undefined,
+    width: 1.6,
+    spanGaps: false,
+    points: { show: runs[0].at_s.length < 3 || options.points === true, size: 4 },
+    ...l,
+    values: undefined,
     value: (_, v) => (v === null || v === undefined ? "–" : value(v)),
   }));
-  const made = new uPlot({
-    width: Math.max(260, box.clientWidth), height: options.height ?? 240, legend: { show: options.legend !== false }, cursor: { sync: { key: sync.key }, drag: { x: true, y: false } },
-    scales: {
-      x: { time: false },
-      y: log ? { distr: 3, log: 10, range: (_, lo, hi) => logRange(lo, hi) } : { range: (_, lo, hi) => [0, Math.max(hi || 0, options.least ?? 0) * 1.06 || 1] },
+  const made = new uPlot(
+    {
+      width: Math.max(260, box.clientWidth),
+      height: options.height ?? 240,
+      legend: { show: options.legend !== false },
+      cursor: { sync: { key: sync.key }, drag: { x: true, y: false } },
+      scales: {
+        x: { time: false },
+        y: log
+          ? { distr: 3, log: 10, range: (_, lo, hi) => logRange(lo, hi) }
+          : { range: (_, lo, hi) => [0, Math.max(hi || 0, options.least ?? 0) * 1.06 || 1] },
+      },
+      axes: [
+        { ...axis, incrs: TICKS_S, values: (_, at) => at.map(clock), space: 70 },
+        {
+          ...axis,
+          size: 64,
+          ...(options.whole ? { incrs: WHOLE } : {}),
+          values: (_, vs) => vs.map((v) => (v === null ? "" : value(v))),
+          ...(log ? { filter: (u, vs) => vs.map((v) => (Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? v : null)) } : {}),
+        },
+      ],
+      series: [{ label: "time", value: (_, v) => (v === null ? "–" : clock(v)) }, ...series],
+      hooks: {
+        draw: [
+          () => {
+            box.dataset.drawn = "true";
+          },
+        ],
+      },
     },
-    axes: [
-      { ...axis, incrs: TICKS_S, values: (_, at) => at.map(clock), space: 70 },
-      { ...axis, size: 64, ...(options.whole ? { incrs: WHOLE } : {}), values: (_, vs) => vs.map((v) => (v === null ? "" : value(v))), ...(log ? { filter: (u, vs) => vs.map((v) => (Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? v : null)) } : {}) },
-    ],
-    series: [{ label: "time", value: (_, v) => (v === null ? "–" : clock(v)) }, ...series],
-    hooks: { draw: [() => { box.dataset.drawn = "true"; }] },
-  }, [[2 * first[0] - (first[1] ?? 2 * first[0]), ...first], ...lines.map((l) => [l.values[0], ...l.values])], box);
+    [[2 * first[0] - (first[1] ?? 2 * first[0]), ...first], ...lines.map((l) => [l.values[0], ...l.values])],
+    box,
+  );
   made.root.setAttribute("role", "img");
   made.root.setAttribute("aria-label", title);
   charts.set(id, made);
@@ -56,7 +101,11 @@ function logRange(lo, hi) {
 }
 
 const perSystem = (values, extra = {}) =>
-  runs.map((r, i) => ({ r, i })).filter(({ i }) => shown.has(i)).map(({ r, i }) => ({ label: r.system, values: values(r), stroke: color(i), ...(i >= 10 ? { dash: [9, 3] } : {}), ...extra })).filter((l) => l.values && l.values.some((v) => v !== null));
+  runs
+    .map((r, i) => ({ r, i }))
+    .filter(({ i }) => shown.has(i))
+    .map(({ r, i }) => ({ label: r.system, values: values(r), stroke: color(i), ...(i >= 10 ? { dash: [9, 3] } : {}), ...extra }))
+    .filter((l) => l.values && l.values.some((v) => v !== null));
 
 function needLines(need, optimum) {
   const soft = css("--need");
@@ -67,15 +116,51 @@ function needLines(need, optimum) {
 }
 
 function drawSeries() {
-  const first = runs[0], ink = css("--ink"), soft = css("--need");
-  chart("load", "load and forecast", [{ label: "load /s", values: first.rate, stroke: ink, fill: faded(soft, 0.25), paths: stepped, width: 1.4 }, ...perSystem((r) => r.forecast, { dash: [5, 4], paths: stepped })], { height: 260 });
-  chart("replicas", "replicas of all operators against need", [...needLines(all(first.need), all(first.optimum)), ...perSystem((r) => all(r.replicas), { paths: stepped })], { height: 280, whole: true });
+  const first = runs[0],
+    ink = css("--ink"),
+    soft = css("--need");
+  chart(
+    "load",
+    "load and forecast",
+    [
+      { label: "load /s", values: first.rate, stroke: ink, fill: faded(soft, 0.25), paths: stepped, width: 1.4 },
+      ...perSystem((r) => r.forecast, { dash: [5, 4], paths: stepped }),
+    ],
+    { height: 260 },
+  );
+  chart(
+    "replicas",
+    "replicas of all operators against need",
+    [...needLines(all(first.need), all(first.optimum)), ...perSystem((r) => all(r.replicas), { paths: stepped })],
+    { height: 280, whole: true },
+  );
   for (const operator of busiest)
-    chart(`operator-${operator}`, `replicas of ${operator} against need`, [...needLines(first.need[operator], first.optimum[operator]), ...perSystem((r) => r.replicas[operator], { paths: stepped })], { height: 150, legend: false, whole: true });
+    chart(
+      `operator-${operator}`,
+      `replicas of ${operator} against need`,
+      [...needLines(first.need[operator], first.optimum[operator]), ...perSystem((r) => r.replicas[operator], { paths: stepped })],
+      { height: 150, legend: false, whole: true },
+    );
   drawLatency();
-  chart("backlog", "backlog", perSystem((r) => r.backlog), { height: 220 });
-  chart("utilization", "utilization", perSystem((r) => r.utilization), { height: 220, least: 1, value: (v) => Math.round(100 * v) + " %" });
-  if ($("hosts")) chart("hosts", "hosts in use", perSystem((r) => r.hosts, { paths: stepped }), { height: 200, whole: true });
+  chart(
+    "backlog",
+    "backlog",
+    perSystem((r) => r.backlog),
+    { height: 220 },
+  );
+  chart(
+    "utilization",
+    "utilization",
+    perSystem((r) => r.utilization),
+    { height: 220, least: 1, value: (v) => Math.round(100 * v) + " %" },
+  );
+  if ($("hosts"))
+    chart(
+      "hosts",
+      "hosts in use",
+      perSystem((r) => r.hosts, { paths: stepped }),
+      { height: 200, whole: true },
+    );
 }
 
 function drawLatency() {
@@ -93,10 +178,32 @@ function theme(name) {
 
 function start() {
   if (!runs.some((r) => r.hosts.some((v) => v !== null))) $("hosts-section").remove();
-  for (const operator of busiest) $("operators").append(element("div", {}, element("h3", {}, operator), element("div", { id: `operator-${operator}` })));
-  if (data.operators.length > busiest.length) $("operators").append(element("p", { class: "hint" }, `The busiest ${busiest.length} of ${data.operators.length} operators; all are in the total.`));
-  for (const [key, label] of [["p50_ms", "p50"], ["p90_ms", "p90"], ["p99_ms", "p99"], ["mean_ms", "mean"]])
-    $("latency-pick").append(element("button", { type: "button", "data-key": key, onclick: () => { percentile = key; drawLatency(); } }, label));
+  for (const operator of busiest)
+    $("operators").append(element("div", {}, element("h3", {}, operator), element("div", { id: `operator-${operator}` })));
+  if (data.operators.length > busiest.length)
+    $("operators").append(
+      element("p", { class: "hint" }, `The busiest ${busiest.length} of ${data.operators.length} operators; all are in the total.`),
+    );
+  for (const [key, label] of [
+    ["p50_ms", "p50"],
+    ["p90_ms", "p90"],
+    ["p99_ms", "p99"],
+    ["mean_ms", "mean"],
+  ])
+    $("latency-pick").append(
+      element(
+        "button",
+        {
+          type: "button",
+          "data-key": key,
+          onclick: () => {
+            percentile = key;
+            drawLatency();
+          },
+        },
+        label,
+      ),
+    );
   if (runs.length > 1)
     runs.forEach((r, i) => {
       const button = element("button", { type: "button", tone: tone(i), "aria-pressed": String(shown.has(i)) }, element("i"), r.system);
@@ -114,7 +221,18 @@ function start() {
   $("left-out").append(...[...left].map(([why, names]) => element("p", {}, `Left out: ${names.join(", ")}. ${why}`)));
   $("decision-system").append(element("option", { value: "" }, "all systems"), ...runs.map((r) => element("option", {}, r.system)));
   $("decision-system").hidden = runs.length === 1;
-  $("footer").append(...(runs[0].windows_per_point > 1 ? [element("p", {}, `Each point of a chart stands for ${runs[0].windows_per_point} windows: means, for backlog and latency the largest.`)] : []), ...(data.command ? [element("p", {}, "Made with: ", element("code", {}, data.command))] : []));
+  $("footer").append(
+    ...(runs[0].windows_per_point > 1
+      ? [
+          element(
+            "p",
+            {},
+            `Each point of a chart stands for ${runs[0].windows_per_point} windows: means, for backlog and latency the largest.`,
+          ),
+        ]
+      : []),
+    ...(data.command ? [element("p", {}, "Made with: ", element("code", {}, data.command))] : []),
+  );
   drawCost();
   drawPercentiles();
   drawBalance();

@@ -23,6 +23,7 @@ from foretide.clock import WallClock
 from foretide.control import ModeSwitch, control_path
 from foretide.errors import InvalidConfig
 from foretide.journal import Journal, Run
+from foretide.learned import Learned, learned_path
 from foretide.model import Decision, Mode
 from foretide.spark.actuator import PipelineActuator
 from foretide.spark.executors import Executors
@@ -104,12 +105,14 @@ class LiveRun:
                 observe(decision)
                 if running.has_failed:
                     stop.set()
+                learned.note(decision)
 
             loop = self.system.autoscaler(
                 running.topology, probe, PipelineActuator(running, executors), mode, record
             )  # fmt: skip
-            started(run)
-            loop.run(clock, self.window_s, stop, steps)
+            with Learned(learned_path(self.journal, self.system.planner), loop.planner) as learned:
+                started(run)
+                loop.run(clock, self.window_s, stop, steps)
         running.check()
         return run, decisions
 

@@ -1,0 +1,74 @@
+"""Learned: what a planner learned, kept in a file next to the journal, so that a restarted run goes on where the last one ended.
+
+Owns the file alone; what the state means is the planner's business (``foretide.parts.Learner``). The file is replaced whole, never
+edited, so a killed run leaves the last whole state.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from foretide.errors import JournalError
+from foretide.model import Decision
+from foretide.parts import Learner, Planner
+
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+def learned_path(journal: Path | str, planner: str) -> Path:
+    """Where the state of a planner lies; each planner has its own file, so that changing the system loses nothing.
+
+    >>> learned_path("runs/x/journal.jsonl", "sarsa").name
+    'learned-sarsa.json'
+    """
+    return Path(journal).with_name(f"learned-{planner}.json")
+
+
+class Learned:
+    """Restores a planner's state on entering, where there is one; writes it after every ``every`` decisions and on leaving.
+
+    A planner that does not learn is left alone and no file is written.
+    """
+
+    def __init__(self, path: Path | str, planner: Planner, every: int = 30) -> None:
+        self.path = Path(path)
+        self.planner = planner if isinstance(planner, Learner) else None
+        self.every = every
+        self._decisions = 0
+
+    def __enter__(self) -> Learned:
+        if self.planner is not None and self.path.exists():
+            try:
+                self.planner.restore(_decoder.decode(self.path.read_bytes()))
+            except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+                raise JournalError(
+                    f"cannot read what was learned from {self.path}: {error}; remove the file to learn anew"
+                ) from error
+        return self
+
+    def note(self, decision: Decision) -> None:
+        """Call after every decision."""
+        self._decisions += 1
+        if self._decisions % self.every == 0:
+            self.save()
+
+    def save(self) -> None:
+        if self.planner is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            fd, name = tempfile.mkstemp(dir=self.path.parent, prefix=".learned-")
+            with os.fdopen(fd, "wb") as f:
+                f.write(msgspec.json.encode(self.planner.state()))
+            os.replace(name, self.path)
+        except OSError as error:
+            raise JournalError(f"cannot write {self.path}: {error.strerror}; choose a folder you can write to") from error
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.save()

@@ -1,13 +1,16 @@
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from foretide.bench import PAPERS
+from foretide.bench import PAPERS, bgelasor, pa_sps
 from foretide.bench.drs import figure_10, table_2
 from foretide.bench.paper import Claim, Row, Table
 from foretide.cli import app
 from foretide.errors import InvalidConfig
+from foretide.forecast.basic import Basic
+from foretide.load import Load
 
 
 def test_a_table_tells_ours_beside_the_published():
@@ -32,3 +35,30 @@ def test_an_unknown_paper_is_named():
     with pytest.raises(InvalidConfig, match="unknown paper"):
         PAPERS.build("dsr", seed=1)
     assert CliRunner().invoke(app, ["bench", "papers", "--help"]).exit_code == 0
+
+
+@pytest.mark.parametrize("load", bgelasor.LOADS)
+def test_cba_costs_less_than_spea_when_the_forecast_is_right(load):
+    table = bgelasor.known(load, seed=1)
+    cost = {r.name: r.ours["cost"] for r in table.rows}
+    assert cost["optimum"] <= cost["CBA"] < cost["SPEA"]
+    assert {r.name: r.ours["windows below need"] for r in table.rows}["CBA"] == 0
+
+
+def test_a_test_continues_the_past_it_was_trained_on():
+    past, test = bgelasor.split(Load("days", np.arange(12.0 * 1440)))
+    assert len(past) == 10 * 1440 / 30
+    assert test.counts[0] == 10 * 1440
+    seen = []
+    forecaster = bgelasor.Continued(Basic(), np.array(past))
+    forecaster.inner.forecast = lambda recent, horizon: seen.append(len(recent))
+    forecaster.forecast(np.array([1.0, 2.0]), 1)
+    assert seen == [len(past) + 2]
+
+
+@pytest.mark.slow
+def test_the_ends_of_pa_sps_table_2_come_out():
+    case = pa_sps.case_of("twitter-linear", 32, seed=1)
+    ann, basic = (pa_sps.run(case, pa_sps.pa_sps(name, pool=8)) for name in ("ann", "basic"))
+    assert ann.latency_mean_ms < basic.latency_mean_ms
+    assert ann.processed_share > 0.99

@@ -40,16 +40,16 @@ COMPLEX_SCALE = (
 
 
 def tables(seed: int = 1) -> Sequence[Table]:
-    linear = _case("twitter-linear", 32, seed)
-    ann = _run(linear, _pa_sps("ann", pool=8))
+    linear = case_of("twitter-linear", 32, seed)
+    ann = run(linear, pa_sps("ann", pool=8))
     return (_table_2(linear, ann), _table_3(linear, ann), _table_4(linear, ann), _table_5(seed))
 
 
-def _case(name: str, over_replicas: int, seed: int, scale: float = 1.0) -> Case:
+def case_of(name: str, over_replicas: int, seed: int, scale: float = 1.0) -> Case:
     return Case(replace(app(name), over_replicas=over_replicas), load("twitter-smoothed", scale=scale), WINDOW_S, seed=seed)
 
 
-def _pa_sps(forecaster: str, pool: int) -> System:
+def pa_sps(forecaster: str, pool: int) -> System:
     """PA-SPS with one of its five forecasters. 'basic' takes the whole last planning window for the next."""
     constants = {"span": 30} if forecaster == "basic" else {}
     return system("pa-sps", forecaster=forecaster, forecaster_constants=constants, planner_constants={"pool": pool})
@@ -59,7 +59,7 @@ def _static(replicas: int) -> System:
     return system("static", planner_constants={"replicas": replicas})
 
 
-def _run(case: Case, of: System, start: int | None = None) -> Figures:
+def run(case: Case, of: System, start: int | None = None) -> Figures:
     """Figures of one run; ``start`` replicas everywhere in the first window, else what it needs."""
 
     def world(case: Case, of: System) -> SimulatedWorld:
@@ -78,7 +78,7 @@ def _row(name: str, found: Figures, published: Sequence[float]) -> Row:
 
 
 def _table_2(case: Case, ann: Figures) -> Table:
-    found = {name: ann if name == "ann" else _run(case, _pa_sps(name, pool=8)) for name in TABLE_2}
+    found = {name: ann if name == "ann" else run(case, pa_sps(name, pool=8)) for name in TABLE_2}
     latency, saved = _columns(found, "latency_mean_ms"), _columns(found, "saved_resources")
     claims = (
         Claim(f"ann has the lowest latency (here {_least(latency)})", _least(latency) == "ann"),
@@ -90,7 +90,7 @@ def _table_2(case: Case, ann: Figures) -> Table:
 
 
 def _table_3(case: Case, ann: Figures) -> Table:
-    static = {r: _run(case, _static(r), start=r) for r in TABLE_3}
+    static = {r: run(case, _static(r), start=r) for r in TABLE_3}
     rows = [_row("PA-SPS (ann)", ann, TABLE_2["ann"][:4]), *(_row(f"r = {r}", f, TABLE_3[r]) for r, f in static.items())]
     latency = _columns({"pa-sps": ann, **{f"r = {r}": f for r, f in static.items()}}, "latency_mean_ms")
     done = ann.processed_share or 0.0
@@ -103,8 +103,8 @@ def _table_3(case: Case, ann: Figures) -> Table:
 
 
 def _table_4(case: Case, ann: Figures) -> Table:
-    psps = _run(case, replace(system("psps"), planner_constants={**system("psps").planner_constants, "pool": 8}))
-    dabs = _run(replace(case, options={"reconfiguration": Restart(STORM_RESTART_S)}), system("dabs-storm"))
+    psps = run(case, replace(system("psps"), planner_constants={**system("psps").planner_constants, "pool": 8}))
+    dabs = run(replace(case, options={"reconfiguration": Restart(STORM_RESTART_S)}), system("dabs-storm"))
     rows = [_row("PA-SPS (ann)", ann, TABLE_2["ann"][:4]), _row("PSPS", psps, PSPS), _row("DABS-Storm", dabs, DABS)]
     latency = _columns({"pa-sps": ann, "psps": psps, "dabs-storm": dabs}, "latency_mean_ms")
     saved = _columns({"pa-sps": ann, "psps": psps, "dabs-storm": dabs}, "saved_resources")
@@ -119,8 +119,8 @@ def _table_4(case: Case, ann: Figures) -> Table:
 
 
 def _table_5(seed: int) -> Table:
-    case = _case("twitter-complex", 40, seed, COMPLEX_SCALE)
-    ours, static = _run(case, _pa_sps("ann", pool=5)), _run(case, _static(5), start=5)
+    case = case_of("twitter-complex", 40, seed, COMPLEX_SCALE)
+    ours, static = run(case, pa_sps("ann", pool=5)), run(case, _static(5), start=5)
     faster = (static.latency_mean_ms or 0.0) < (ours.latency_mean_ms or 0.0)
     claims = (
         Claim(

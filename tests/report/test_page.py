@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from foretide.apps import app
+from foretide.cli import report as closing
 from foretide.errors import InvalidConfig
 from foretide.journal import Journal, Run
 from foretide.load import Load
@@ -155,3 +156,10 @@ def test_the_page_answers_to_a_person(tmp_path: Path) -> None:
         assert tab.locator("#decisions-note").inner_text() == "Nothing matches."
         assert tab.locator("[data-chart]:not([data-drawn])").count() == 0
         assert (seen.errors, seen.foreign) == ([], set())
+
+
+def test_a_run_that_just_ended_gets_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    closing.close(journal_of(tmp_path))
+    assert (tmp_path / "report.html").stat().st_size > 50_000
+    closing.close(tmp_path / "elsewhere")
+    assert "no report: cannot read the journal" in " ".join(capsys.readouterr().out.split())

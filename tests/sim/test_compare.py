@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from foretide.apps import app
+from foretide.apps import APPS, App, app
 from foretide.errors import InvalidConfig
 from foretide.load import Load, load
 from foretide.metrics import figures
@@ -48,7 +48,7 @@ def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> No
     def fine(case: Case, chosen: object) -> FollowingWorld:
         return FollowingWorld(Case(case.app, case.load, 1.0), system("srea"))
 
-    record = simulate(CASE, system("pa-sps"), new_world=fine)
+    record = simulate(CASE, system("pa-sps", forecaster="basic", forecaster_constants={}), new_world=fine)
     assert [s.window_s for s in record.snapshots] == [10.0] * 30
     assert record.offered().sum() == pytest.approx(STEPS.total)
     assert figures(record).input_mape is not None
@@ -89,3 +89,13 @@ def test_planners_weigh_the_prices_of_the_case() -> None:
     found = compare(case, [system("clairvoyant")], new_world=FollowingWorld).runs[0]
     assert found.figures.cost_ratio == pytest.approx(1.0)
     assert found.figures.adaptations == 1  # once up for the hump, never down
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("a", APPS.values(), ids=lambda a: a.name)
+def test_every_app_runs_in_the_simulator_and_every_figure_is_measured(a: App) -> None:
+    short = load(a.load).first(10 * a.window_s).scaled(0.2)
+    record = simulate(Case(a, short, a.window_s), system("srea"))
+    assert len(record.snapshots) == 10
+    assert record.offered().sum() == pytest.approx(short.total, rel=0.1)
+    assert all(v is not None for v in figures(record).as_dict().values())

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from foretide import demo
+from foretide.cli import report
 
 
 def command(
@@ -17,3 +18,4 @@ def command(
 ) -> None:
     """Watch a four-operator pipeline on local Spark being scaled live. Example: [bold]foretide demo --seconds 60[/]"""
     demo.run(system, seconds, folder)
+    report.close(folder)

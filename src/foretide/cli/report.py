@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from foretide import report
+from foretide.errors import ForetideError
 
 
 def command(
@@ -18,6 +19,21 @@ def command(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the page; default: report.html beside the journal")] = None,
 ) -> None:
     """Make a report of a finished run. Example: [bold]foretide report runs/demo[/]"""
-    beside = journal / "report.html" if journal.is_dir() else journal.with_name("report.html")
-    path = report.write(output or beside, report.of_journal(journal, shlex.join(["foretide", *sys.argv[1:]])))
+    _write(journal, output or _beside(journal))
+
+
+def close(journal: Path) -> None:
+    """The report of a run that just ended, beside its journal; a run too short to report is told so and is no failure."""
+    try:
+        _write(journal, _beside(journal))
+    except ForetideError as error:
+        Console().print(f"no report: {error}", highlight=False, soft_wrap=True)
+
+
+def _beside(journal: Path) -> Path:
+    return journal / "report.html" if journal.is_dir() else journal.with_name("report.html")
+
+
+def _write(journal: Path, output: Path) -> None:
+    path = report.write(output, report.of_journal(journal, shlex.join(["foretide", *sys.argv[1:]])))
     Console().print(f"report: {path}", highlight=False, soft_wrap=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from foretide.cli import report
 from foretide.model import Mode
 from foretide.screen import Screen, summary
 from foretide.systems import system as system_named
@@ -38,3 +39,4 @@ def command(
         ran, decisions = live.go(screen.show, windows, started=screen.started)
     console.print(summary(ran, decisions), highlight=False)
     console.print(f"journal: {live.journal}", highlight=False, soft_wrap=True)
+    report.close(live.journal)

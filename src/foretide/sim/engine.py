@@ -92,9 +92,9 @@ def _serve_next(s: Any, op: int, slot: int, now: float) -> None:
 def _idle_slot(s: Any, op: int) -> Any:
     """An idle slot of an operator that has one; the search goes round, so that work is spread over the replicas."""
     base, replicas = s.op_i[op, BASE], s.op_i[op, REPLICAS]
-    i = s.op_i[op, CURSOR] % replicas
-    while s.slot_i[base + i, JOB] != NONE:
-        i = (i + 1) % replicas
+    i = s.op_i[op, CURSOR]
+    while i >= replicas or s.slot_i[base + i, JOB] != NONE:
+        i = 0 if i >= replicas else i + 1
     s.op_i[op, CURSOR] = i + 1
     return base + i
 

@@ -35,6 +35,7 @@ def choose(s: Any, op: int, value: int) -> Any:
     replicas = s.op_i[op, REPLICAS]
     if s.op_i[op, GROUPING] == KEY:
         return np.int64(hashed(value) % np.uint64(replicas))
-    turn = (s.op_i[op, CURSOR] + 1) % replicas
+    turn = s.op_i[op, CURSOR] + 1
+    turn = turn if turn < replicas else 0
     s.op_i[op, CURSOR] = turn
     return turn

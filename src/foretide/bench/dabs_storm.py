@@ -18,6 +18,7 @@ from foretide.bench.runs import side_by_side
 from foretide.load import load
 from foretide.model import Decision
 from foretide.parts import Learner, Planner
+from foretide.sim.grouping import GROUPINGS
 from foretide.sim.reconfigure import Restart
 from foretide.sim.world import World
 from foretide.systems import System, system
@@ -140,7 +141,8 @@ def table(figure: Figure, found: Mapping[str, StreamFigures]) -> Table:
         }
         published: dict[str, Cell] = {"lost %": figure.published[name]} if name in figure.published else {}
         rows.append(Row(name, ours, published))
-    title = f"Figure {figure.number}: {figure.app}, {figure.load} stream, {figure.grouping} grouping, observed {heaviest(app(figure.app))}"
+    grouping = figure.grouping if figure.grouping in GROUPINGS else f"shuffle in place of {figure.grouping}"
+    title = f"Figure {figure.number}: {figure.app}, {figure.load} stream, {grouping}, observed {heaviest(app(figure.app))}"
     return Table(title, rows, claims(figure.number, found))
 
 

@@ -178,7 +178,7 @@ def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, sec
             m.counts[slot, row, at] += 1.0
             m.times[slot, row, at] += seconds
         m.slot_i[slot, IN_WINDOW] += 1
-    if m.slot_i[slot, SYNC_AT] == m.slot_i[slot, DONE]:
+    if 0 <= m.slot_i[slot, SYNC_AT] <= m.slot_i[slot, DONE]:
         m.slot_f[slot, DELTA_S] = m.slot_f[slot, TOTAL_S] - m.slot_f[slot, SYNC_S]
         m.slot_i[slot, SYNC_AT] = -1
         m.op_i[op, REPLIES] += 1
@@ -197,8 +197,12 @@ def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, sec
 def resized(m: Any, op: int, base: int, before: int, now: int) -> None:
     """The replica count changed. Costs belong to keys: a new replica starts with what the first one sent, and level with the least loaded.
 
-    The paper says nothing about this; a cumulated total of 0 would draw every event to the newcomer.
+    The paper says nothing about this; a cumulated total of 0 would draw every event to the newcomer. Waiting events are dealt anew, so
+    only what is done counts as assigned.
     """
+    for slot in range(base, base + min(before, now)):
+        m.slot_i[slot, ASSIGNED] = m.slot_i[slot, DONE]
+        m.slot_f[slot, ESTIMATED_S] = m.slot_f[slot, TOTAL_S]
     least = np.inf
     for slot in range(base, base + min(before, now)):
         least = min(least, m.slot_f[slot, ESTIMATED_S])

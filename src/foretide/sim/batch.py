@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from foretide.apps import App
+from foretide.jit import lean_entry as entry
+from foretide.jit import lean_inner as inner
 from foretide.sim.arrivals import new_arrival, schedule_arrival
 from foretide.sim.engine import DONE_FULL, FINISHED, POOL_FULL
-from foretide.sim.grouping import choose
+from foretide.sim.grouping import choose, regroup, served
 from foretide.sim.heap import heap_pop, heap_push
-from foretide.sim.jit import entry, inner
 from foretide.sim.jobs import draw_service, emit, free_job, note_arrival, note_done, pop, push
 from foretide.sim.state import (
     BASE,
@@ -102,8 +103,10 @@ def _start_batch(s: Any, op: int, now: float) -> None:
             s.w_op[op, DROPPED] += 1.0
             free_job(s, job)
             continue
-        slot = base + choose(s, op, s.job_value[job])
-        s.slot_f[slot, SERVICE_S] += draw_service(s, op, s.job_value[job])
+        slot = base + choose(s, op, s.job_value[job], now)
+        drawn = draw_service(s, op, s.job_value[job])
+        served(s, op, slot, s.job_value[job], drawn)
+        s.slot_f[slot, SERVICE_S] += drawn
         s.slot_f[slot, TASK_EVENTS] += 1.0
         s.job_next[job] = NONE
         if first == NONE:
@@ -225,6 +228,8 @@ def resume(s: Any, op: int) -> None:
         heap_push(s, s.clock[NOW], s.op_i[op, BASE])
 
 
-def resize(s: State, op: int, replicas: int) -> None:
+@entry
+def resize(s: Any, op: int, replicas: int) -> None:
     """Tasks of the next batch; one that runs keeps its own."""
+    regroup(s, op, s.op_i[op, REPLICAS], replicas)
     s.op_i[op, REPLICAS] = replicas

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from foretide.jit import lean_entry as entry
+from foretide.jit import lean_inner as inner
 from foretide.sim.arrivals import new_arrival, schedule_arrival
-from foretide.sim.grouping import SHARED, choose
+from foretide.sim.grouping import SHARED, choose, regroup, served
 from foretide.sim.heap import heap_pop, heap_push, sift_down
-from foretide.sim.jit import entry, inner
 from foretide.sim.jobs import draw_service, emit, free_job, note_arrival, note_done, pop, push
 from foretide.sim.state import (
     BASE,
@@ -57,6 +58,7 @@ def _start(s: Any, op: int, slot: int, job: int, now: float) -> bool:
     """
     if now - s.job_entered[job] > s.clock[TIMEOUT_S]:
         s.w_op[op, DROPPED] += 1.0
+        served(s, op, slot, s.job_value[job], 0.0)
         free_job(s, job)
         return False
     drawn = draw_service(s, op, s.job_value[job])
@@ -107,7 +109,7 @@ def _deliver(s: Any, op: int, job: int, now: float) -> None:
         queue = s.op_i[op, BASE]
         slot = _idle_slot(s, op) if s.op_i[op, IDLE] > 0 else NONE
     else:
-        queue = slot = s.op_i[op, BASE] + choose(s, op, s.job_value[job])
+        queue = slot = s.op_i[op, BASE] + choose(s, op, s.job_value[job], now)
     push(s, queue, job)
     if slot != NONE and s.slot_i[slot, JOB] == NONE and not s.op_i[op, PAUSED]:
         _serve_next(s, op, slot, now)
@@ -125,6 +127,7 @@ def _finish(s: Any, slot: int, now: float) -> Any:
     if s.slot_i[slot, HOST] >= 0:
         s.host_busy[s.slot_i[slot, HOST]] -= 1
     note_done(s, op, job, now)
+    served(s, op, slot, s.job_value[job], s.slot_f[slot, SERVICE_S] * s.slot_f[slot, SLOW])
     if slot - s.op_i[op, BASE] < s.op_i[op, REPLICAS]:
         s.op_i[op, IDLE] += 1
         if not s.op_i[op, PAUSED]:
@@ -201,6 +204,7 @@ def _take_all(s: Any, op: int, slots: int) -> int:
 def resize(s: Any, op: int, replicas: int) -> None:
     """Change the active replicas: waiting events are dealt anew in the order they came; a service under way is finished."""
     job = _take_all(s, op, s.op_i[op, REPLICAS])
+    regroup(s, op, s.op_i[op, REPLICAS], replicas)
     s.op_i[op, REPLICAS] = replicas
     s.op_i[op, CURSOR] = 0
     s.op_i[op, IDLE] = 0
@@ -208,7 +212,8 @@ def resize(s: Any, op: int, replicas: int) -> None:
         s.op_i[op, IDLE] += s.slot_i[slot, JOB] == NONE
     while job != NONE:
         following = s.job_next[job]
-        push(s, s.op_i[op, BASE] if s.op_i[op, GROUPING] == SHARED else s.op_i[op, BASE] + choose(s, op, s.job_value[job]), job)
+        chosen = 0 if s.op_i[op, GROUPING] == SHARED else choose(s, op, s.job_value[job], s.clock[NOW])
+        push(s, s.op_i[op, BASE] + chosen, job)
         job = following
     if not s.op_i[op, PAUSED]:
         _wake(s, op, s.clock[NOW])

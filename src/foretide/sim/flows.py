@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from foretide.sim.jit import entry, inner
+from foretide.jit import lean_entry as entry
+from foretide.jit import lean_inner as inner
 
 # op: columns per operator
 REPLICAS, SERVICE_S, SCV_SERVICE, GROUPING, PAUSED, LEVEL, RHO, SCV_ARRIVAL, AGE, IN_BIN, FED_BACK, OP = range(12)

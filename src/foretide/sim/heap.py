@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from foretide.sim.jit import inner
+from foretide.jit import lean_inner as inner
 from foretide.sim.state import HEAP
 
 

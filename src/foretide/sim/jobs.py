@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from foretide.sim.jit import inner
+from foretide.jit import lean_inner as inner
 from foretide.sim.rng import WORK, exponential, uniform
 from foretide.sim.state import (
     AGE,

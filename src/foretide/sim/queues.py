@@ -11,7 +11,7 @@ from foretide.apps import App
 from foretide.load import Load
 from foretide.model import Host, Latency, Sample
 from foretide.sim import batch, engine
-from foretide.sim.grouping import GROUPINGS
+from foretide.sim.grouping import GROUPINGS, OSG, close_groups
 from foretide.sim.latency import Latencies, summary
 from foretide.sim.state import (
     AGE,
@@ -82,7 +82,7 @@ class QueueModel:
         self.latencies = latencies
         self._engine = EVENTS if costs is None else BATCHED
         codes = np.array([GROUPINGS[grouping[n]] for n in app.topology.names])
-        self.state = new_state(app, load, codes, np.inf if target_s is None else target_s, seed, app.hosts or 0)
+        self.state = new_state(app, load, codes, np.inf if target_s is None else target_s, seed, app.hosts or 0, OSG in codes)
         if costs is not None:
             costs.write(self.state, app)
         self._window: list[Any] = []
@@ -143,6 +143,7 @@ class QueueModel:
             name: self._sample(i, int(waiting[i]), emitted[name], window_s) for i, name in enumerate(self.app.topology.names)
         }
         seen = self._hosts(window_s, hosts)
+        close_groups(s, window_s)
         for counted in (s.w_op, s.w_slot, s.w_edge, s.ages):
             counted.fill(0)
         return samples, summary(left, self.target_s), seen

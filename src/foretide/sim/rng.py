@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from foretide.sim.jit import inner
+from foretide.jit import lean_inner as inner
 
 ARRIVALS, WORK = 0, 1  # streams: what comes, and what becomes of it
 

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from foretide.apps import App
+from foretide.balance.osg_machine import new_machine
+from foretide.jit import lean_inner as inner
 from foretide.load import Load
 from foretide.model import Array
-from foretide.sim.jit import inner
 from foretide.sim.rng import streams
 
 FIXED, EXPONENTIAL, UNIFORM, BY_VALUE = range(4)  # service laws
@@ -29,8 +30,10 @@ MEAN_S, SPREAD, LAST_ARRIVAL, TRIGGER_S, OVERHEAD_S, TASK_S, BATCH_AT, OP_F = ra
 HEAD, TAIL, LENGTH, JOB, OPERATOR, HOST, SLOT_I = range(7)
 # slot_f: since when busy (within the window), the service time drawn, the slow-down it was started with, events of a task
 BUSY_SINCE, SERVICE_S, SLOW, TASK_EVENTS, SLOT_F = range(5)
+# fair: what groupings know of a slot: events given in this window, utilization, service time of the last windows, when it is free
+GIVEN, UTILIZATION, EVENT_S, FREE_AT, FAIR = range(5)
 # clock
-NOW, NEXT_ARRIVAL, BIN_S, BATCH_S, CARRY, TIMEOUT_S, TARGET_S, CLOCK = range(8)
+NOW, NEXT_ARRIVAL, BIN_S, BATCH_S, CARRY, TIMEOUT_S, TARGET_S, WINDOW_S, CLOCK = range(9)
 # count
 HEAP, FREE, FREE_LEFT, DONE, BIN, BURST, ARRIVALS_LAW, FANOUT, OPEN, COUNT = range(10)
 # w_op: sums over the window, per operator
@@ -74,10 +77,12 @@ class State(NamedTuple):
     w_edge: Any
     ages: Any  # histogram of ages per operator in this window
     done: Any  # end-to-end latencies not yet fetched, seconds
+    fair: Any  # what groupings know of each slot
+    osg: Any  # the machines of online shuffle grouping
 
 
-def new_state(app: App, load: Load, groupings: Array, target_s: float, seed: int, hosts: int) -> State:
-    """An empty world before its first event; every operator starts at its minimum of replicas."""
+def new_state(app: App, load: Load, groupings: Array, target_s: float, seed: int, hosts: int, learns: bool = False) -> State:
+    """An empty world before its first event; every operator starts at its minimum of replicas. ``learns``: some grouping is osg."""
     topology = app.topology
     place = {n: i for i, n in enumerate(topology.names)}
     out = [(place[p], place[c], app.share(p, c)) for p in topology.names for c in topology.successors(p)]
@@ -100,6 +105,7 @@ def new_state(app: App, load: Load, groupings: Array, target_s: float, seed: int
         base += o.max_replicas
     slot_i[:, LENGTH] = 0
     clock = np.zeros(CLOCK)
+    clock[WINDOW_S] = 1.0
     clock[[BIN_S, BATCH_S, TARGET_S]] = load.interval_s, min(1.0, load.interval_s), target_s
     clock[[TIMEOUT_S, NEXT_ARRIVAL]] = np.inf if app.timeout_s is None else app.timeout_s, -1.0
     count = np.zeros(COUNT, np.int64)
@@ -134,6 +140,8 @@ def new_state(app: App, load: Load, groupings: Array, target_s: float, seed: int
         np.zeros(max(1, len(out))),
         np.zeros((ops, BINS), np.int32),
         np.zeros(1 << 16, np.float32),
+        np.zeros((slots, FAIR)),
+        new_machine(ops, slots if learns else 0, seed=seed),
     )
 
 

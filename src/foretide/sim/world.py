@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from foretide import balance
 from foretide.apps import App
 from foretide.errors import InvalidConfig, NotReady, unknown
 from foretide.load import Load
@@ -30,9 +29,8 @@ Mode = Literal["events", "batch", "fluid"]
 class WorldSettings:
     """How to simulate. None means: as the app says.
 
-    ``grouping`` is one name for all operators or a name per operator (the rest shuffle; a grouping that only Spark knows shuffles
-    here); ``replicas`` those at time 0 (else
-    each operator's minimum). Up to ``latency_limit`` latencies are kept one by one, beyond that a fine histogram.
+    ``grouping`` is one name for all operators or a name per operator (the rest shuffle); ``replicas`` those at time 0
+    (else each operator's minimum). Up to ``latency_limit`` latencies are kept one by one, beyond that a fine histogram.
     """
 
     mode: Mode = "events"
@@ -107,10 +105,9 @@ class World:
     def _new_model(self) -> Model:
         wanted = self.settings.grouping
         grouping = {n: wanted if isinstance(wanted, str) else wanted.get(n, "shuffle") for n in self.app.topology.names}
-        for operator, name in grouping.items():
-            if name not in GROUPINGS and name not in balance.GROUPINGS:
-                raise unknown("grouping", name, [*GROUPINGS, *balance.GROUPINGS.names])
-            grouping[operator] = name if name in GROUPINGS else "shuffle"
+        for name in grouping.values():
+            if name not in GROUPINGS:
+                raise unknown("grouping", name, GROUPINGS)
         if self.settings.mode == "fluid":
             return FluidModel(
                 self.app,

@@ -2,8 +2,12 @@
 
 A replica is in START until it executed N events, then takes a snapshot of W/F; every N events it compares (eq. 14): stable within ``mu``,
 it sends both sketches to the scheduler, resets them and starts over; else the snapshot is renewed. The scheduler is in ROUND_ROBIN until
-every replica sent a pair; then SEND_ALL (the next k events, round-robin, carry a sync request), WAIT_ALL (collect each replica's true minus
-estimated total), RUN (each event to the replica of least estimated total). New sketches lead back to SEND_ALL.
+every replica sent a pair; then SEND_ALL (the next k events, round-robin, carry a sync request), WAIT_ALL (collect how far each replica
+is off the scheduler's estimate), RUN (each event to the replica of least estimate). New sketches lead back to SEND_ALL.
+
+One correction: the paper's estimate is a replica's *cumulated* execution time. A replica that got more work in the past, and has long done
+it, then looks busier than one that idled, and the next events pile up at the latter. We estimate the instant at which a replica will
+be free, ``max(estimate, now) + cost``: the same while nobody idles, and right when somebody does.
 
 State is flat arrays over *slots* (places for replicas), so that a compiled engine can hold many operators' machines in one tuple; no array
 is sliced, so that compiled code need not count references. Queues are first-in first-out, so a sync request needs no mark on its
@@ -23,8 +27,8 @@ ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = range(4)
 START, STABILIZING = range(2)
 # slot_i
 STATE, IN_WINDOW, ASSIGNED, DONE, SYNC_AT, HAVE, SLOT_I = range(7)
-# slot_f: true and estimated cumulated seconds, the estimate when the sync request left, the answer, mean cost of what was received
-TOTAL_S, ESTIMATED_S, SYNC_S, DELTA_S, MEAN_S, SLOT_F = range(6)
+# slot_f: when the replica will be free, by estimate; that when the sync request left; the answer; mean cost of what was received
+FREE_AT, SYNC_AT_S, DELTA_S, MEAN_S, SLOT_F = range(5)
 # op_i
 PHASE, SENT, REPLIES, TURN, OP_I = range(5)
 
@@ -44,8 +48,9 @@ class Machine(NamedTuple):
     constants: Any  # N, mu
 
 
-def new_machine(operators: int, slots: int, window: int = 1000, mu: float = 0.05, seed: int = 0, error: float = 0.05) -> Machine:
-    """Every operator in ROUND_ROBIN, every replica in START. ``error`` is the sketches' epsilon and delta."""
+def new_machine(operators: int, slots: int, window: int = 256, mu: float = 0.05, seed: int = 0, error: float = 0.05) -> Machine:
+    """Every operator in ROUND_ROBIN, every replica in START. ``window`` is N, which the paper leaves to the user: small forgets faster,
+    large estimates better. ``error`` is the sketches' epsilon and delta."""
     rows, columns = shape(error, error)
     sketches = np.zeros((5, slots, rows, columns))
     slot_i = np.zeros((slots, SLOT_I), dtype=np.int64)
@@ -68,7 +73,7 @@ def new_machine(operators: int, slots: int, window: int = 1000, mu: float = 0.05
 def _synchronize(m: Any, op: int, base: int, replicas: int) -> None:
     """All answers are here: correct the estimates and run."""
     for slot in range(base, base + replicas):
-        m.slot_f[slot, ESTIMATED_S] += m.slot_f[slot, DELTA_S]
+        m.slot_f[slot, FREE_AT] += m.slot_f[slot, DELTA_S]
     m.op_i[op, PHASE] = RUN
 
 
@@ -97,8 +102,8 @@ def _request(m: Any, op: int, base: int, replicas: int) -> None:
 
 
 @inner
-def choose(m: Any, op: int, base: int, replicas: int, key: Any) -> Any:
-    """The replica, in ``[0, replicas)``, that gets an event; its estimate is added to what the replica has to do."""
+def choose(m: Any, op: int, base: int, replicas: int, key: Any, now: float) -> Any:
+    """The replica, in ``[0, replicas)``, that gets an event at ``now``; its estimate is added to what the replica has to do."""
     phase = m.op_i[op, PHASE]
     if phase == ROUND_ROBIN:
         chosen = m.op_i[op, TURN] % replicas
@@ -110,14 +115,14 @@ def choose(m: Any, op: int, base: int, replicas: int, key: Any) -> Any:
     else:
         chosen = 0
         for j in range(1, replicas):
-            if m.slot_f[base + j, ESTIMATED_S] < m.slot_f[base + chosen, ESTIMATED_S]:
+            if m.slot_f[base + j, FREE_AT] < m.slot_f[base + chosen, FREE_AT]:
                 chosen = j
     slot = base + chosen
-    m.slot_f[slot, ESTIMATED_S] += estimate(m, slot, key)
+    m.slot_f[slot, FREE_AT] = max(m.slot_f[slot, FREE_AT], now) + estimate(m, slot, key)
     m.slot_i[slot, ASSIGNED] += 1
     if phase == SEND_ALL:
         m.slot_i[slot, SYNC_AT] = m.slot_i[slot, ASSIGNED]
-        m.slot_f[slot, SYNC_S] = m.slot_f[slot, ESTIMATED_S]
+        m.slot_f[slot, SYNC_AT_S] = m.slot_f[slot, FREE_AT]
         m.op_i[op, SENT] = chosen + 1
         if chosen + 1 == replicas:
             m.op_i[op, PHASE] = WAIT_ALL
@@ -167,10 +172,13 @@ def _send(m: Any, op: int, base: int, replicas: int, slot: int) -> None:
 
 
 @inner
-def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, seconds: float) -> None:
-    """A replica has executed an event in ``seconds``. An event that was dropped unexecuted also counts as done, with no cost."""
+def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, work: tuple[float, float]) -> None:
+    """A replica has executed an event: ``work`` is how many seconds it took and when it ended.
+
+    An event that was dropped unexecuted also counts as done, with no cost.
+    """
+    seconds, now = work
     m.slot_i[slot, DONE] += 1
-    m.slot_f[slot, TOTAL_S] += seconds
     if seconds > 0:
         rows, columns = m.counts.shape[1], m.counts.shape[2]
         for row in range(rows):
@@ -179,7 +187,7 @@ def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, sec
             m.times[slot, row, at] += seconds
         m.slot_i[slot, IN_WINDOW] += 1
     if 0 <= m.slot_i[slot, SYNC_AT] <= m.slot_i[slot, DONE]:
-        m.slot_f[slot, DELTA_S] = m.slot_f[slot, TOTAL_S] - m.slot_f[slot, SYNC_S]
+        m.slot_f[slot, DELTA_S] = now - m.slot_f[slot, SYNC_AT_S]
         m.slot_i[slot, SYNC_AT] = -1
         m.op_i[op, REPLIES] += 1
         if m.op_i[op, REPLIES] == replicas:
@@ -194,31 +202,25 @@ def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, sec
 
 
 @inner
-def resized(m: Any, op: int, base: int, before: int, now: int) -> None:
-    """The replica count changed. Costs belong to keys: a new replica starts with what the first one sent, and level with the least loaded.
+def resized(m: Any, op: int, base: int, counts: tuple[int, int], now: float) -> None:
+    """The replica count went from ``counts[0]`` to ``counts[1]``. Costs belong to keys: a new replica starts with what the first one sent.
 
-    The paper says nothing about this; a cumulated total of 0 would draw every event to the newcomer. Waiting events are dealt anew, so
-    only what is done counts as assigned.
+    The paper says nothing about this. Waiting events are dealt anew, so everybody is free now and only what is done counts as assigned.
     """
-    for slot in range(base, base + min(before, now)):
+    before, after = counts
+    for slot in range(base, base + after):
+        m.slot_f[slot, FREE_AT] = now
         m.slot_i[slot, ASSIGNED] = m.slot_i[slot, DONE]
-        m.slot_f[slot, ESTIMATED_S] = m.slot_f[slot, TOTAL_S]
-    least = np.inf
-    for slot in range(base, base + min(before, now)):
-        least = min(least, m.slot_f[slot, ESTIMATED_S])
-    for slot in range(base + before, base + now):
+    for slot in range(base + before, base + after):
         for i in range(m.counts.shape[1]):
             for j in range(m.counts.shape[2]):
                 m.counts[slot, i, j] = 0.0
                 m.times[slot, i, j] = 0.0
                 m.known_counts[slot, i, j] = m.known_counts[base, i, j]
                 m.known_times[slot, i, j] = m.known_times[base, i, j]
-        for i in range(SLOT_I):
-            m.slot_i[slot, i] = 0
-        m.slot_i[slot, SYNC_AT] = -1
+        m.slot_i[slot, STATE] = START
+        m.slot_i[slot, IN_WINDOW] = 0
         m.slot_i[slot, HAVE] = m.slot_i[base, HAVE]
         m.slot_f[slot, MEAN_S] = m.slot_f[base, MEAN_S]
-        m.slot_f[slot, TOTAL_S] = least
-        m.slot_f[slot, ESTIMATED_S] = least
     if m.op_i[op, PHASE] != ROUND_ROBIN:
-        _request(m, op, base, now)
+        _request(m, op, base, after)

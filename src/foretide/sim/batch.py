@@ -105,8 +105,8 @@ def _start_batch(s: Any, op: int, now: float) -> None:
             continue
         slot = base + choose(s, op, s.job_value[job], now)
         drawn = draw_service(s, op, s.job_value[job])
-        served(s, op, slot, s.job_value[job], drawn)
         s.slot_f[slot, SERVICE_S] += drawn
+        served(s, op, slot, s.job_value[job], (drawn, now + s.slot_f[slot, SERVICE_S]))
         s.slot_f[slot, TASK_EVENTS] += 1.0
         s.job_next[job] = NONE
         if first == NONE:
@@ -231,5 +231,5 @@ def resume(s: Any, op: int) -> None:
 @entry
 def resize(s: Any, op: int, replicas: int) -> None:
     """Tasks of the next batch; one that runs keeps its own."""
-    regroup(s, op, s.op_i[op, REPLICAS], replicas)
+    regroup(s, op, replicas)
     s.op_i[op, REPLICAS] = replicas

@@ -58,7 +58,7 @@ def _start(s: Any, op: int, slot: int, job: int, now: float) -> bool:
     """
     if now - s.job_entered[job] > s.clock[TIMEOUT_S]:
         s.w_op[op, DROPPED] += 1.0
-        served(s, op, slot, s.job_value[job], 0.0)
+        served(s, op, slot, s.job_value[job], (0.0, now))
         free_job(s, job)
         return False
     drawn = draw_service(s, op, s.job_value[job])
@@ -127,7 +127,7 @@ def _finish(s: Any, slot: int, now: float) -> Any:
     if s.slot_i[slot, HOST] >= 0:
         s.host_busy[s.slot_i[slot, HOST]] -= 1
     note_done(s, op, job, now)
-    served(s, op, slot, s.job_value[job], s.slot_f[slot, SERVICE_S] * s.slot_f[slot, SLOW])
+    served(s, op, slot, s.job_value[job], (s.slot_f[slot, SERVICE_S] * s.slot_f[slot, SLOW], now))
     if slot - s.op_i[op, BASE] < s.op_i[op, REPLICAS]:
         s.op_i[op, IDLE] += 1
         if not s.op_i[op, PAUSED]:
@@ -204,7 +204,7 @@ def _take_all(s: Any, op: int, slots: int) -> int:
 def resize(s: Any, op: int, replicas: int) -> None:
     """Change the active replicas: waiting events are dealt anew in the order they came; a service under way is finished."""
     job = _take_all(s, op, s.op_i[op, REPLICAS])
-    regroup(s, op, s.op_i[op, REPLICAS], replicas)
+    regroup(s, op, replicas)
     s.op_i[op, REPLICAS] = replicas
     s.op_i[op, CURSOR] = 0
     s.op_i[op, IDLE] = 0

@@ -24,6 +24,7 @@ from foretide.sim.state import (
     LAW,
     LENGTH,
     MEAN_S,
+    NOW,
     REPLICAS,
     SLOT_DONE,
     UTILIZATION,
@@ -63,7 +64,7 @@ def choose(s: Any, op: int, value: int, now: float) -> Any:
     if method == KEY:
         return np.int64(hashed(value) % np.uint64(replicas))
     if method == OSG:
-        return osg_machine.choose(s.osg, op, s.op_i[op, BASE], replicas, hashed(value))
+        return osg_machine.choose(s.osg, op, s.op_i[op, BASE], replicas, hashed(value), now)
     if method == TWO_CHOICES:
         return _less_used(s, op, value)
     if method == LOAD_AWARE:
@@ -115,18 +116,18 @@ def _soonest_free(s: Any, op: int, value: int, now: float) -> Any:
 
 
 @inner
-def served(s: Any, op: int, slot: int, value: int, seconds: float) -> None:
-    """A replica is done with an event after ``seconds`` of service; 0 when it dropped the event."""
+def served(s: Any, op: int, slot: int, value: int, work: tuple[float, float]) -> None:
+    """A replica is done with an event: ``work`` is the seconds of service (0 when it dropped the event) and the instant it ended."""
     if s.op_i[op, GROUPING] == OSG:
-        osg_machine.finished(s.osg, op, s.op_i[op, BASE], s.op_i[op, REPLICAS], slot, hashed(value), seconds)
+        osg_machine.finished(s.osg, op, s.op_i[op, BASE], s.op_i[op, REPLICAS], slot, hashed(value), work)
 
 
 @inner
-def regroup(s: Any, op: int, before: int, now: int) -> None:
-    """The replica count changed; waiting events are about to be dealt anew."""
+def regroup(s: Any, op: int, replicas: int) -> None:
+    """The replica count is about to change; waiting events will be dealt anew."""
     if s.op_i[op, GROUPING] == OSG:
-        osg_machine.resized(s.osg, op, s.op_i[op, BASE], before, now)
-    for slot in range(s.op_i[op, BASE], s.op_i[op, BASE] + now):
+        osg_machine.resized(s.osg, op, s.op_i[op, BASE], (s.op_i[op, REPLICAS], replicas), s.clock[NOW])
+    for slot in range(s.op_i[op, BASE], s.op_i[op, BASE] + replicas):
         s.fair[slot, GIVEN] = 0.0
         s.fair[slot, UTILIZATION] = 0.0
         s.fair[slot, FREE_AT] = 0.0

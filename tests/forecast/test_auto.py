@@ -63,12 +63,13 @@ from foretide.errors import MissingExtra
 from foretide.forecast import FORECASTERS
 for name in ("basic", "lr", "fft", "ann", "rf", "regression", "auto"):
     FORECASTERS.build(name).forecast(np.arange(1.0, 80.0), 3)
-try:
-    FORECASTERS.build("arima")
-except MissingExtra as error:
-    assert "foretide[stats]" in str(error), error
-else:
-    raise SystemExit("arima was built without statsforecast")
+for name, extra in (("arima", "stats"), ("bigru", "deep")):
+    try:
+        FORECASTERS.build(name)
+    except MissingExtra as error:
+        assert f"foretide[{extra}]" in str(error), error
+    else:
+        raise SystemExit(f"{name} was built without its extra")
 """
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
 

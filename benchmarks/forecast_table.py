@@ -2,8 +2,8 @@
 
 Each model walks through the last sixth of each trace once, six steps ahead; the first step of that walk is the one-step figure. All
 are scored on the same origins, about a thousand per trace; quick models walk through every window between them, as the loop would
-have it, and the slowest are scored on about a hundred origins only. Figures are kept in a file, so that models can be added one
-by one.
+have it. The slowest, marked *, are scored on about a hundred origins only and do not compete for best. Figures are kept in a file,
+so that models can be added one by one.
 
 Run: python benchmarks/forecast_table.py --traces DIRECTORY [--models basic,auto] [--kept runs/forecast_table.json]
 """
@@ -59,14 +59,14 @@ def measure(model: str, trace: Path) -> dict[str, Any]:
 def printed(kept: dict[str, dict[str, Any]], figure: str, title: str) -> None:
     traces = sorted({t for row in kept.values() for t in row})
     print(f"\n{title}\n\n| model | " + " | ".join(t.rsplit("_", 1)[0] for t in traces) + " |\n|---|" + "---:|" * len(traces))
-    best = {t: min(row[t][figure] for row in kept.values() if t in row) for t in traces}
+    best = {t: min(row[t][figure] for model, row in kept.items() if t in row and model not in SLOW) for t in traces}
     for model in [name for name in FORECASTERS.names if name in kept]:
         cells = []
         for t in traces:
             value = kept[model].get(t, {}).get(figure)
             cell = "" if value is None else f"{value:.3f}" if value < 10 else f"{value:.0f}"
             cells.append(f"**{cell}**" if value == best[t] and figure != "coverage" else cell)
-        print(f"| `{model}` | " + " | ".join(cells) + " |")
+        print(f"| `{model}`{'*' if model in SLOW else ''} | " + " | ".join(cells) + " |")
 
 
 def printed_auto(kept: dict[str, dict[str, Any]]) -> None:
@@ -80,7 +80,7 @@ def printed_auto(kept: dict[str, dict[str, Any]]) -> None:
             figure = f"wape_{steps}"
             best = {
                 who: min((kept[m][trace][figure], m) for m in names if trace in kept.get(m, {}))
-                for who, names in (("set", MEMBERS), ("all", [m for m in kept if m != "auto"]))
+                for who, names in (("set", MEMBERS), ("all", [m for m in kept if m != "auto" and m not in SLOW]))
             }
             cells = [f"{own[figure]:.4f}"]
             for value, model in best.values():

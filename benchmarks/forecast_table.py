@@ -91,11 +91,14 @@ def printed_auto(kept: dict[str, dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--traces", type=Path, default=Path(os.environ.get("FORETIDE_TRACES", "../shared/traces")))
+    parser.add_argument("--traces", type=Path, default=os.environ.get("FORETIDE_TRACES"), help="a folder of CSV files")
     parser.add_argument("--models", default="all")
     parser.add_argument("--only", default="", help="traces whose names hold this")
     parser.add_argument("--kept", type=Path, default=Path("runs/forecast_table.json"))
     options = parser.parse_args()
+    if options.traces is None:
+        print("every model on every trace takes an hour or more: name a folder of CSV files with --traces to measure it")
+        return
     files = sorted(f for f in options.traces.glob("*.csv") if options.only in f.stem)
     if not files:
         print(f"no traces in {options.traces}: nothing to measure")

@@ -59,7 +59,7 @@ def measure(model: str, trace: Path) -> dict[str, Any]:
 def printed(kept: dict[str, dict[str, Any]], figure: str, title: str) -> None:
     traces = sorted({t for row in kept.values() for t in row})
     print(f"\n{title}\n\n| model | " + " | ".join(t.rsplit("_", 1)[0] for t in traces) + " |\n|---|" + "---:|" * len(traces))
-    best = {t: min(row[t][figure] for model, row in kept.items() if t in row and model not in SLOW) for t in traces}
+    best = {t: min((row[t][figure] for model, row in kept.items() if t in row and model not in SLOW), default=None) for t in traces}
     for model in [name for name in FORECASTERS.names if name in kept]:
         cells = []
         for t in traces:

@@ -221,3 +221,14 @@ def test_every_grouping_works_on_spark(spark: SparkSession, tmp_path: Path, grou
         reports = [r for b in running.ledger.take()["a"].batches for r in b.reports]
     assert {r.replica for r in reports} == {0, 1, 2}
     assert sum(r.processed for r in reports) == EVENTS
+
+
+def test_local_mode_says_once_that_it_has_no_executors_to_ask_for(spark: SparkSession, caplog: pytest.LogCaptureFixture) -> None:
+    executors = Executors(spark)
+    executors.request(5)
+    executors.request(7)
+    assert [r.message for r in caplog.records] == ["local mode has one executor, the driver: executors stay as they are"]
+    assert executors.names() == ("driver",)
+    executors.utilization(1.0)
+    (host,) = executors.utilization(2.0)
+    assert (host.name, host.capacity) == ("driver", 16.0)

@@ -198,12 +198,12 @@ class Inbox:
     def start(self) -> dict[str, str]:
         return {p: str(Position()) for p in self.producers}
 
-    def pieces(self, producer: str, start: Position, end: Position | None = None) -> list[Piece]:
-        """Files after ``start`` (up to ``end``), oldest first."""
+    def pieces(self, producer: str, start: Position, end: Position | None = None, limit: int | None = None) -> list[Piece]:
+        """Files after ``start`` (up to ``end``), oldest first; looking no further once they hold ``limit`` events."""
         outbox = self._outboxes[producer]
-        found = []
+        found: list[Piece] = []
         for batch in outbox.batches(start.batch):
-            if end is not None and batch > end.batch:
+            if (end is not None and batch > end.batch) or (limit is not None and sum(p.events for p in found) >= limit):
                 break
             manifest = outbox.manifest(batch)
             files = manifest.files.get(self._folder, ())
@@ -215,7 +215,7 @@ class Inbox:
 
     def advance(self, start: Mapping[str, str], limit: int) -> dict[str, str]:
         """Positions after the oldest waiting files, as many as hold ``limit`` events, and at least one when any waits."""
-        waiting = [(piece, p) for p in self.producers for piece in self.pieces(p, Position.parse(start[p]))]
+        waiting = [(piece, p) for p in self.producers for piece in self.pieces(p, Position.parse(start[p]), limit=limit)]
         waiting.sort(key=lambda w: w[0].delivered_at)
         reached, events = dict(start), 0
         for piece, producer in waiting:

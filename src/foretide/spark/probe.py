@@ -6,8 +6,11 @@ time from its own tasks; a DataFrame function from Spark's task metrics.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
 from foretide.errors import NotReady
-from foretide.model import Latency, Sample, Snapshot
+from foretide.model import Host, Latency, Sample, Snapshot
 from foretide.spark.executors import Executors
 from foretide.spark.ledger import Window
 from foretide.spark.running import Running
@@ -40,7 +43,7 @@ class PipelineProbe:
         for n, window in windows.items():
             inside, outside = (max(0, a - b) for a, b in zip(arrivals[n], before[n], strict=True))
             samples[n] = self._sample(n, window, waiting[n], (inside, outside))
-        return Snapshot(now, now - last_at, samples, hosts, self._end_to_end(windows))
+        return Snapshot(now, now - last_at, samples, loaded(hosts, samples), self._end_to_end(windows))
 
     def _sample(self, name: str, window: Window, waiting: int, came: tuple[int, int]) -> Sample:
         query = self.running.queries[name]
@@ -71,3 +74,15 @@ class PipelineProbe:
         ages = [a for groups, _, _ in parts for a in groups]
         counts = [c for _, found, _ in parts for c in found]
         return latency(ages, counts, sum(total for _, _, total in parts), self.target_latency_s)
+
+
+def loaded(hosts: Sequence[Host], samples: Mapping[str, Sample]) -> tuple[Host, ...]:
+    """Hosts with the cores each operator uses on them: an estimate, since Spark spreads the tasks of all operators over all executors.
+
+    A host's used cores are divided in proportion to the operators' busy times.
+    """
+    busy_s = {n: s.busy_s or 0.0 for n, s in samples.items()}
+    total = sum(busy_s.values())
+    if not total:
+        return tuple(hosts)
+    return tuple(replace(h, loads={n: h.utilization * h.capacity * b / total for n, b in busy_s.items()}) for h in hosts)

@@ -53,6 +53,7 @@ class OperatorQuery:
         self.inbox = Inbox(running.path / "edges", self.name, wired.producers)
         self.grouping = wired.step.new_grouping(running.grouping)
         self.in_flight: int | None = None
+        self._reported = -1
         self.query: StreamingQuery | None = None
         self._work = Work(
             self.name,
@@ -125,6 +126,8 @@ class OperatorQuery:
         consumed = {p: sum(f.events for f in found) for p, found in pieces.items()} | generated
         if count is not None and self.wired.sources and not generated:
             consumed[self.wired.sources[0].name] = count - sum(consumed.values())
+        if self.wired.stateful and not pieces and not generated:
+            consumed[self.wired.sources[0].name] = self._counted_late()
         files = self._folders(staging)
         latency_of = None if reports else self._stamps(staging, files)
         delivered = {folder: sum(n for _, n in found) for folder, found in files.items()}
@@ -139,6 +142,14 @@ class OperatorQuery:
         self.running.delivered(self, Batch(manifest, consumed, delivered, reports, None, max(0.0, waited_s), latency_of), spent_s)
         if reports:
             self.grouping.learn(feedback(self.grouping, reports, replicas, spent_s))
+
+    def _counted_late(self) -> int:
+        """Events of the batch before, as Spark reports them: a stateful function on a source that is not ours is counted one batch late."""
+        progress = self.query.lastProgress if self.query is not None else None
+        if progress is None or progress.batchId == self._reported:
+            return 0
+        self._reported = progress.batchId
+        return int(progress.numInputRows)
 
     def _taken(self, batch: int) -> tuple[dict[str, list[Piece]], dict[str, int]]:
         """Files per producer, and events per generated source, that a batch takes."""

@@ -5,13 +5,13 @@ Owns the step from a record to what a report shows. A long run is thinned: each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from foretide.metrics import Figures, figures, optimum_cost, window_utilization
-from foretide.model import Array, Decision, Snapshot
+from foretide.model import Array, Decision, Sample, Snapshot
 from foretide.record import RunRecord
 
 POINTS = 1000
@@ -38,12 +38,24 @@ class Step:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """How evenly an operator's replicas were busy in some windows, all those with more than one replica at work.
+
+    ``busy`` is the mean busy share of a window's busiest replica, its second busiest, and so on: sorted in every window, because a
+    straggler is another replica every time. ``uneven`` is the mean of busiest over mean; 1 is even.
+    """
+
+    busy: tuple[float, ...]
+    uneven: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Summary:
     """One run. Series have one value per point of ``at_s`` (seconds since the run's start, end of the point's windows).
 
     Rates, forecasts, replicas and utilization are means over a point's windows, backlog and latencies their maxima; NaN where
-    nothing is known. ``replica_busy`` is the busy share of each replica while it was active, where replicas were told apart.
+    nothing is known. ``balance`` has for each operator whose replicas were told apart the whole run, its first and its last third.
     """
 
     figures: Figures
@@ -63,7 +75,7 @@ class Summary:
     replicas: Mapping[str, Array]
     need: Mapping[str, Array]
     optimum: Mapping[str, Array]
-    replica_busy: Mapping[str, tuple[float, ...]]
+    balance: Mapping[str, tuple[Balance, Balance, Balance]]
     steps: tuple[Step, ...]
     steps_left_out: int
 
@@ -107,7 +119,7 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
         replicas={n: mean(record.replicas(n).astype(float)) for n in names},
         need={n: mean(record.needs[n].astype(float)) for n in names},
         optimum={n: mean(record.optimum[n].astype(float)) for n in names},
-        replica_busy=_replica_busy(record),
+        balance=_balances(record),
         steps=tuple(steps[-decisions:]),
         steps_left_out=max(0, len(steps) - decisions),
     )
@@ -133,20 +145,33 @@ def _latency(record: RunRecord, key: str) -> Array:
     return np.array([value(s) for s in record.snapshots])
 
 
-def _replica_busy(record: RunRecord) -> dict[str, tuple[float, ...]]:
-    """Busy seconds over seconds active, by replica id: a replica counts in the windows in which that many were active."""
-    shares: dict[str, tuple[float, ...]] = {}
+def balance(samples: Sequence[Sample], window_s: float) -> Balance | None:
+    """The balance over windows of one operator; None when no window had two replicas and any work.
+
+    >>> windows = [Sample(8, 8, 0, 2, replica_busy_s=busy_s) for busy_s in ((1.0, 3.0), (2.0, 2.0))]
+    >>> balance(windows, 10.0)
+    Balance(busy=(0.25, 0.15), uneven=1.25)
+    """
+    rows = [np.sort(told)[::-1] for x in samples if len(told := np.array(x.replica_busy_s or ())) > 1 and told.sum() > 0]
+    if not rows:
+        return None
+    busy_s, windows = np.zeros(max(map(len, rows))), np.zeros(max(map(len, rows)))
+    for row in rows:
+        busy_s[: len(row)] += row
+        windows[: len(row)] += 1
+    return Balance(tuple((busy_s / windows / window_s).tolist()), float(np.mean([row[0] / row.mean() for row in rows])))
+
+
+def _balances(record: RunRecord) -> dict[str, tuple[Balance, Balance, Balance]]:
+    """Whole run, first third, last third; operators that have all of them."""
+    found = {}
     for name in record.topology.names:
-        samples = [x for s in record.snapshots if (x := s.samples[name]).replica_busy_s is not None]
-        most = max((len(x.replica_busy_s or ()) for x in samples), default=0)
-        busy_s, active_s = np.zeros(most), np.zeros(most)
-        for x in samples:
-            told = np.array(x.replica_busy_s or ())
-            busy_s[: told.size] += told
-            active_s[: min(x.replicas, most)] += record.window_s
-        if most:
-            shares[name] = tuple((busy_s / np.maximum(active_s, record.window_s)).tolist())
-    return shares
+        samples = [s.samples[name] for s in record.snapshots]
+        part = max(1, len(samples) // 3)
+        whole, first, last = (balance(some, record.window_s) for some in (samples, samples[:part], samples[-part:]))
+        if whole and first and last:
+            found[name] = whole, first, last
+    return found
 
 
 def _step(decision: Decision, started_at: float) -> Step | None:

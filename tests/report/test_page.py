@@ -10,6 +10,7 @@ from foretide.cli import report as closing
 from foretide.errors import InvalidConfig
 from foretide.journal import Journal, Run
 from foretide.load import Load
+from foretide.model import Decision, Sample, Snapshot
 from foretide.report import Page, of_comparison, of_journal, render, write
 from foretide.sim.compare import Case, Comparison, compare
 from foretide.systems import system
@@ -90,6 +91,45 @@ def test_a_finished_live_run_is_a_page_too(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InvalidConfig, match="cannot write the report"):
         write(tmp_path / "file" / "page.html", of_journal(path))
+
+
+def balanced_journal(folder: Path) -> Path:
+    """A live run whose grouping learns: in every window another of three replicas is the straggler, less so over time."""
+    chain = app("chain")
+    run = Run("live", "dabs-storm", chain.topology, 10.0, 1.7e9)
+    with Journal(folder / "journal.jsonl", run) as journal:
+        for i in range(1, 10):
+            busy_s = np.full(3, 4.0) if i > 6 else np.roll([6.0, 4.0, 2.0], i)
+            samples = {
+                "first": Sample(30, 30, 0, 3, {"second": 30}, 12.0, 30, replica_busy_s=tuple(busy_s.tolist())),
+                "second": Sample(30, 30, 0, 1, {}, 3.0, replica_busy_s=(3.0,)),
+            }
+            at = 1.7e9 + i * 10.0
+            journal.append(Decision(at, "observed", "act", Snapshot(at, 10.0, samples)))
+    return folder / "journal.jsonl"
+
+
+def test_busy_time_per_replica_is_told_before_and_after(tmp_path: Path) -> None:
+    page = of_journal(balanced_journal(tmp_path))
+    parts = data_of(render(page))["runs"][0]["balance"]
+    assert set(parts) == {"first"}, "one replica has nothing to balance"
+    whole, first, last = parts["first"]
+    assert first == {"busy": [0.6, 0.4, 0.2], "uneven": 1.5}
+    assert last == {"busy": [0.4, 0.4, 0.4], "uneven": 1}
+    assert whole["uneven"] == pytest.approx((6 * 1.5 + 3 * 1.0) / 9, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_the_picture_of_busy_time_before_and_after(tmp_path: Path) -> None:
+    file = write(tmp_path / "page.html", of_journal(balanced_journal(tmp_path)))
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 1280, "height": 800})
+        tab.goto(file.as_uri())
+        rows = tab.locator("#balance .balance-row")
+        told = [rows.nth(i).locator("span").inner_text().split("\n") for i in range(rows.count())]
+        assert told == [["first third", "max/mean 1.50"], ["last third", "max/mean 1.00"]]
+        heights = [rows.nth(i).locator("b").evaluate_all("bars => bars.map(b => b.style.height)") for i in range(2)]
+        assert [[round(float(h.rstrip("%"))) for h in row] for row in heights] == [[100, 67, 33], [67, 67, 67]]
 
 
 def test_a_journal_without_a_window_is_an_error(tmp_path: Path) -> None:

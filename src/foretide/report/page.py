@@ -20,7 +20,7 @@ from foretide.model import Array
 from foretide.record import RunRecord
 from foretide.report.words import FIGURES, verdict
 from foretide.sim.compare import Comparison
-from foretide.summary import Summary, summarize
+from foretide.summary import Balance, Summary, summarize
 from foretide.topology import Topology
 
 
@@ -138,10 +138,14 @@ def _run(run: Summary) -> dict[str, Any]:
         "target_ms": None if run.target_latency_s is None else run.target_latency_s * 1000,
         **{k: series_of(getattr(run, k)) for k in ("at_s", "rate", "forecast", "backlog", "utilization", "hosts")},
         **{k: {n: series_of(v) for n, v in getattr(run, k).items()} for k in ("latency_ms", "replicas", "need", "optimum")},
-        "replica_busy": {n: [_number(v) for v in busy] for n, busy in run.replica_busy.items()},
+        "balance": {n: [_balance(part) for part in parts] for n, parts in run.balance.items()},
         "steps": [asdict(s) for s in run.steps],
         "steps_left_out": run.steps_left_out,
     }
+
+
+def _balance(part: Balance) -> dict[str, Any]:
+    return {"busy": series_of(np.array(part.busy)), "uneven": _number(part.uneven)}
 
 
 def series_of(values: Array) -> list[float | None]:

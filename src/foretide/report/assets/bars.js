@@ -167,31 +167,34 @@ function drawPercentiles() {
   drawn("percentiles");
 }
 
+/* One run: its first third against its last, before and after it learned. Several: each as a whole. */
 function drawBalance() {
-  const operators = busiest.filter((o) => runs.some((r) => (r.replica_busy[o] || []).length > 1));
+  const operators = busiest.filter((o) => runs.some((r) => r.balance[o]));
   if (!operators.length) return $("balance-section").remove();
   $("balance").dataset.chart = "balance";
   for (const operator of operators) {
     const box = element("div", {}, element("h3", {}, operator));
-    runs.forEach((run, i) => {
-      const busy = run.replica_busy[operator] || [];
-      if (busy.length < 2) return;
-      const most = Math.max(...busy),
-        mean = busy.reduce((a, b) => a + b, 0) / busy.length;
-      const bars = busy.map((b, j) => {
-        const bar = element("b", { title: `replica ${j + 1}: ${Math.round(100 * b)} % busy` });
-        bar.style.height = (100 * b) / (most || 1) + "%";
+    const rows = runs.flatMap((run, i) => {
+      const [whole, first, last] = run.balance[operator] || [];
+      if (!whole) return [];
+      return runs.length > 1 ? [[i, run.system, whole]] : [[i, "first third", first], [i, "last third", last]]; // prettier-ignore
+    });
+    const most = Math.max(...rows.map(([, , part]) => part.busy[0])) || 1;
+    for (const [i, label, { busy, uneven }] of rows) {
+      const bars = busy.map((share, j) => {
+        const bar = element("b", { title: `${j ? `number ${j + 1}` : "busiest replica"} of a window: ${Math.round(100 * share)} % busy` });
+        bar.style.height = (100 * share) / most + "%";
         return bar;
       });
       box.append(
         element(
           "div",
           { class: "balance-row", tone: tone(i) },
-          element("span", {}, run.system, element("br"), `max/mean ${(most / (mean || 1)).toFixed(2)}`),
+          element("span", {}, label, element("br"), `max/mean ${uneven.toFixed(2)}`),
           element("div", { class: "spark" }, ...bars),
         ),
       );
-    });
+    }
     $("balance").append(box);
   }
   drawn("balance");

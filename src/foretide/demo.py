@@ -9,11 +9,12 @@ from pathlib import Path
 from rich.console import Console
 
 from foretide.autoscaler import Cadence
+from foretide.errors import InvalidConfig
 from foretide.screen import Screen, summary
 from foretide.systems import System, system
 
 WINDOW_S = 5.0
-WARM_UP_S = 15.0
+WARM_UP_S = 20.0
 TARGET_LATENCY_S = 10.0
 
 
@@ -25,14 +26,22 @@ def demo_system(name: str) -> System:
     return chosen
 
 
+def clear(folder: Path) -> None:
+    """Remove an older demo; anything else that lies there is left alone and is an error."""
+    if folder.exists():
+        if any(folder.iterdir()) and not (folder / "pipeline" / "pipeline.json").exists():
+            raise InvalidConfig(f"{folder} holds something that is not an older demo: choose an empty folder with --folder")
+        shutil.rmtree(folder)
+
+
 def run(system_name: str, duration_s: int, folder: Path) -> None:
     """Run for about ``duration_s`` seconds plus a warm-up; Ctrl-C ends it early with the same summary."""
     from foretide.spark.demo_chain import chain, demo_load  # Spark is only imported when the demo runs
     from foretide.spark.live import LiveRun
 
+    clear(folder)
     console = Console()
     console.print("Starting Spark with four operators (about 20 seconds) ...")
-    shutil.rmtree(folder, ignore_errors=True)
     pipeline = chain(demo_load(duration_s), after_s=WARM_UP_S)
     live = LiveRun(pipeline, demo_system(system_name), folder, "act", WINDOW_S, TARGET_LATENCY_S, short_run=True)
     steps = round((duration_s + WARM_UP_S) / WINDOW_S)

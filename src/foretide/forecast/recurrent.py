@@ -64,7 +64,7 @@ class Recurrent:
     lookback: int = 96
     horizon: int = 6
     hidden: int = 32
-    rounds: int = 50
+    rounds: int = 80
     limit: int = 20_000
     seed: int = 0
     trained: Trained | None = field(default=None, init=False, repr=False)

@@ -71,7 +71,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--long", type=int, default=17_500)
     given = parser.parse_args()
-    print(f"jax {jax.__version__} on {jax.devices()[0].device_kind} ({jax.default_backend()}), {os.cpu_count()} cores")
+    print(
+        f"jax {jax.__version__} on {jax.devices()[0].device_kind} ({jax.default_backend()}), {len(os.sched_getaffinity(0))} cores"
+    )
     one_long(given.long)
     batch(given.operators, given.windows, given.rounds)
 

@@ -140,7 +140,8 @@ def train(
     seeds: Sequence[int],
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[Weights]:
-    """One network per series, trained side by side. Each series and seed gives the same network alone or in company.
+    """One network per series, trained side by side. Each series and seed gives the same network alone or in company, up to
+    rounding.
 
     An accelerator trains all of them in one program. On processor cores a program of ``CHUNK`` series at a time still fits the
     cache, and every core runs one. ``stopped`` is asked after every round: when it says True training ends with what it has.
@@ -156,9 +157,14 @@ def train(
         members = [min(first + i, len(series) - 1) for i in range(size)]
         return _side_by_side(program(shape, schedule), schedule, [parts[m] for m in members], [seeds[m] for m in members], stopped)
 
-    with ThreadPoolExecutor(min(len(firsts), os.cpu_count() or 1) if on_cores else 1) as cores:
+    with ThreadPoolExecutor(min(len(firsts), _cores()) if on_cores else 1) as cores:
         trained = [weights for part in cores.map(chunk, firsts) for weights in part]
     return trained[: len(series)]
+
+
+def _cores() -> int:
+    """Cores this process may use; the system call is not everywhere."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _side_by_side(

@@ -108,7 +108,7 @@ class LiveRun:
                 learned.note(decision)
 
             loop = self.system.autoscaler(
-                running.topology, probe, PipelineActuator(running, executors), mode, record
+                running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True
             )  # fmt: skip
             with Learned(learned_path(self.journal, self.system.planner), loop.planner) as learned:
                 started(run)

@@ -35,6 +35,11 @@ def _assign(count: int, utilization: Array, step: Array, start: int) -> Ids:
     return ids
 
 
+def warm() -> None:
+    """Load the compiled code: before a daemon forks workers, so that none of them has to."""
+    LoadAware().assign(np.zeros(1, dtype=np.uint64), 2)
+
+
 class LoadAware:
     """Starts as round-robin; learns each replica's service time from every batch (halving the weight of the past)."""
 

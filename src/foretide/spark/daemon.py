@@ -1,8 +1,8 @@
 """Spark's Python daemon with the libraries already loaded: a new replica is a fork that can start at once.
 
 Without it every new worker process imports numpy, pyarrow and the task code by itself, half a second of CPU each, at the very moment
-when more replicas are needed. ``FORETIDE_PRELOAD`` names further modules. Spark runs this file as a module in place of
-``pyspark.daemon`` (setting ``spark.python.daemon.module``).
+when more replicas are needed. ``FORETIDE_PRELOAD`` names further modules; the function ``warm`` of one that has it is called. Spark runs
+this file as a module in place of ``pyspark.daemon`` (setting ``spark.python.daemon.module``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def worker(sock: socket.socket, authenticated: bool) -> int:
 
 def main() -> None:
     for name in (*PRELOADED, *filter(None, os.environ.get("FORETIDE_PRELOAD", "").split(","))):
-        importlib.import_module(name)
+        module = importlib.import_module(name)
+        getattr(module, "warm", lambda: None)()
     daemon.worker = worker
     daemon.manager()
 

@@ -19,7 +19,8 @@ from foretide.spark.tasks import Report
 
 @dataclass(frozen=True)
 class Batch:
-    """One delivered batch. ``waited_s`` sums over its events the time from their delivery here to now."""
+    """One delivered batch. ``waited_s`` sums over its events the time from their delivery here to now; ``grouping_s`` is what tasks
+    spent on assigning events and on learning from them."""
 
     manifest: Manifest
     consumed: Mapping[str, int]
@@ -28,6 +29,7 @@ class Batch:
     busy_s: float | None = None
     waited_s: float = 0.0
     latency_of: tuple[Array, float, float] | None = None
+    grouping_s: float = 0.0
 
     @property
     def events(self) -> int:

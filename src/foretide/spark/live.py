@@ -77,9 +77,10 @@ class LiveRun:
                 spark.stop()
 
     def _preload(self) -> tuple[str, ...]:
-        """The grouping's module, when it compiles code: workers should not do that one by one."""
-        target = GROUPINGS[self.system.grouping].target.partition(":")[0]
-        return () if self.system.grouping in ("shuffle", "key-hash") else (target,)
+        """Modules of groupings that compile code: workers should not do that one by one."""
+        chosen = [self.system.grouping, *(s.grouping for s in self.pipeline.steps.values())]
+        compiled = sorted({c for c in chosen if isinstance(c, str)} - {"shuffle", "key-hash"})
+        return tuple(GROUPINGS[name].target.partition(":")[0] for name in compiled)
 
     def _loop(
         self, running: Running, observe: Observer, steps: int | None, started: Callable[[Run], None]

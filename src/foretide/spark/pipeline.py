@@ -60,15 +60,21 @@ class Step:
     min_replicas: int = 1
     max_replicas: int = 32
     key: str | None = None
+    cost: str | Sequence[str] | None = None
     grouping: str | Callable[[], Grouping] | None = None
     on_error: Literal["fail", "divert"] = "fail"
     stateful: bool | None = None
     output_mode: Literal["append", "update"] = "append"
 
     def new_grouping(self, otherwise: str = "shuffle") -> Grouping:
-        """The grouping of this operator: its own, by key when it has one, else the pipeline's."""
-        chosen = self.grouping or ("key-hash" if self.key and otherwise == "shuffle" else otherwise)
+        """The grouping of this operator: its own, by key when it has one, else the pipeline's (where its replicas can be measured)."""
+        chosen = self.grouping or ("key-hash" if self.key else "shuffle" if self.kind == "frame" else otherwise)
         return GROUPINGS.build(chosen) if isinstance(chosen, str) else chosen()
+
+    def grouped_by(self, keeps_keys: bool) -> tuple[str, ...]:
+        """The columns a grouping looks at: the key where it keeps keys together, else what events cost depends on; none: all."""
+        chosen = self.key if keeps_keys or self.cost is None else self.cost
+        return () if chosen is None else (chosen,) if isinstance(chosen, str) else tuple(chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +129,7 @@ class Pipeline:
         """A function per event: takes a dict, gives None, a dict or a list of dicts.
 
         ``schema`` describes what it gives (default: the same columns as it takes). With named ``outputs`` (a schema each) it gives
-        pairs ``(output, dict)``. Settings: min_replicas, max_replicas, key, grouping, on_error.
+        pairs ``(output, dict)``. Settings: min_replicas, max_replicas, key, cost, grouping, on_error.
         """
         return self._declare("events", inputs, schema, outputs, name, settings)
 
@@ -162,7 +168,7 @@ class Pipeline:
         name: str | None,
         settings: Mapping[str, Any],
     ) -> Callable[[Function], Function]:
-        valid = ("min_replicas", "max_replicas", "key", "grouping", "on_error", "stateful", "output_mode")
+        valid = ("min_replicas", "max_replicas", "key", "cost", "grouping", "on_error", "stateful", "output_mode")
         for setting in settings:
             if setting not in valid:
                 raise unknown("operator setting", setting, valid)
@@ -170,6 +176,10 @@ class Pipeline:
             raise unknown("on_error", settings["on_error"], ("fail", "divert"))
         if isinstance(chosen := settings.get("grouping"), str):
             _ = GROUPINGS[chosen]
+            if kind == "frame" and chosen in ("load-aware", "osg"):
+                raise InvalidConfig(
+                    f"grouping '{chosen}' needs busy time per replica, which a DataFrame function does not tell: use batches"
+                )
 
         def declare(function: Function) -> Function:
             called = name or function.__name__

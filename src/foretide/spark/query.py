@@ -28,7 +28,7 @@ from foretide.spark.edges import File, Inbox, Manifest, Outbox, Piece, discard, 
 from foretide.spark.generator import Generator
 from foretide.spark.ledger import Batch
 from foretide.spark.pipeline import STAMP
-from foretide.spark.spread import feedback, spread
+from foretide.spark.spread import feedback, keeps_keys, spread
 from foretide.spark.stamps import summary
 from foretide.spark.tasks import Report, Reports, Work, run_batches, run_events
 from foretide.spark.wiring import ERROR, OUT, TO, Wired, apply_frame, open_source, stamped
@@ -52,6 +52,8 @@ class OperatorQuery:
         self.checkpoint = Checkpoint(running.path / "checkpoints" / self.name)
         self.inbox = Inbox(running.path / "edges", self.name, wired.producers)
         self.grouping = wired.step.new_grouping(running.grouping)
+        self._by = wired.step.grouped_by(keeps_keys(self.grouping))
+        self._grouping_s = 0.0
         self.in_flight: int | None = None
         self._reported = -1
         self.query: StreamingQuery | None = None
@@ -139,7 +141,8 @@ class OperatorQuery:
         waited_s = sum(f.events * (now - f.delivered_at) for found in pieces.values() for f in found)
         if not pieces:
             waited_s = sum(now * r.processed - r.stamp_sum for r in reports)
-        self.running.delivered(self, Batch(manifest, consumed, delivered, reports, None, max(0.0, waited_s), latency_of), spent_s)
+        done = Batch(manifest, consumed, delivered, reports, None, max(0.0, waited_s), latency_of, self._grouping_s)
+        self.running.delivered(self, done, spent_s)
         if reports:
             self.grouping.learn(feedback(self.grouping, reports, replicas, spent_s))
 
@@ -171,7 +174,7 @@ class OperatorQuery:
 
     def _run(self, frame: DataFrame, replicas: int, pieces: Sequence[Piece], staging: Path) -> tuple[int | None, list[Report]]:
         """Work on the batch and write what it gives; events seen (None: not counted here) and reports."""
-        w = self.wired
+        w, self._grouping_s = self.wired, 0.0
         if not w.sources and not pieces and not w.stateful:
             return None, []
         if w.stateful:
@@ -182,14 +185,16 @@ class OperatorQuery:
         if w.step.kind == "frame":
             observed = Observation()
             counted = frame.observe(observed, sf.count(sf.lit(1)).alias("events"))
-            placed = spread(counted, self.grouping, replicas, w.step.key)
+            placed = spread(counted, self.grouping, replicas, self._by)
             self._write(self._restamped(apply_frame(w.step, placed)), staging)
             return int(observed.get["events"]), []
-        placed = spread(frame, self.grouping, replicas, w.step.key)
+        assigning_s = self.running.spark.sparkContext.accumulator(0.0)
+        placed = spread(frame, self.grouping, replicas, self._by, assigning_s.add)
         accumulator = self.running.spark.sparkContext.accumulator({}, Reports())
         body = run_events if w.step.kind == "events" else run_batches
         self._write(placed.mapInArrow(body(self._work, accumulator.add), w.written), staging)
         reports = sorted(accumulator.value.values(), key=lambda r: r.replica)
+        self._grouping_s = assigning_s.value + sum(r.learning_s for r in reports)
         return sum(r.processed for r in reports), reports
 
     @staticmethod

@@ -1,7 +1,8 @@
 """What runs inside a task: the user's function on one replica's share of a batch, measured.
 
 A replica's report travels back once per task. Its busy time counts the work on a batch, not waiting for input or output; every
-``sample_every``-th event is timed by itself (DRS's N_m), so that measuring stays small beside the work.
+``sample_every``-th event is timed by itself (DRS's N_m), so that measuring stays small beside the work. Where the grouping learns what
+events cost, every event is timed; a function per record batch cannot be, so the time of a batch counts evenly for its events.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ class Report:
     stamps: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     costs: bytes | None = None
     expected_s: float = 0.0
+    learning_s: float = 0.0
 
 
 class Reports(AccumulatorParam[dict[int, Report]]):
@@ -89,6 +91,7 @@ class _Meter:
         self._keys: list[npt.NDArray[np.uint64]] = []
         self._sampled: list[int] = []
         self._times: list[float] = []
+        self._even: list[npt.NDArray[np.float64]] = []
 
     def batch(self, batch: pa.RecordBatch, busy_s: float) -> None:
         stamps = batch.column(STAMP).to_numpy(zero_copy_only=False)
@@ -103,17 +106,25 @@ class _Meter:
         self._times.append(seconds)
         self._sampled.append(self.report.processed + row)
 
+    def even(self, rows: int, busy_s: float) -> None:
+        """Nobody knows what each event of a record batch cost: the same for all."""
+        self._even.append(np.full(rows, busy_s / max(rows, 1)))
+
     def done(self) -> Report:
         times = np.array(self._times)
         r = self.report
         r.sampled, r.time_s, r.time_squared = len(times), float(times.sum()), float((times**2).sum())
         r.stamps = summary(np.concatenate(self._stamps)) if self._stamps else np.empty(0)
         if self.work.learner is not None and self._keys:
+            begun = perf_counter()
             keys, sketch = np.concatenate(self._keys), self.work.learner.new_sketch()
             r.expected_s = float(self.work.learner.estimate(keys).sum())
-            if self._sampled:
+            if self._even:
+                sketch.update(keys, np.concatenate(self._even))
+            elif self._sampled:
                 sketch.update(keys[self._sampled], times)
-                r.costs = sketch.to_bytes()
+            r.costs = sketch.to_bytes()
+            r.learning_s = perf_counter() - begun
         return r
 
 
@@ -122,7 +133,7 @@ def run_events(work: Work, add: Add) -> Body:
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         meter = _Meter(work)
-        every, seen, function = max(1, work.sample_every), 0, work.function
+        every, seen, function = 1 if work.learner is not None else max(1, work.sample_every), 0, work.function
         for batch in batches:
             started = perf_counter()
             stamps = batch.column(STAMP).to_pylist()
@@ -210,7 +221,10 @@ def run_batches(work: Work, add: Add) -> Body:
                 made = []
                 for i in range(shown.num_rows):
                     made += _one(work, shown.slice(i, 1), meter.report)
-            meter.batch(batch, perf_counter() - started)
+            busy_s = perf_counter() - started
+            if work.learner is not None:
+                meter.even(batch.num_rows, busy_s)
+            meter.batch(batch, busy_s)
             yield from made
         if meter.report.processed:
             add({meter.report.replica: meter.done()})

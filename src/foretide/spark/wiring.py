@@ -122,6 +122,11 @@ def _gives(spark: SparkSession, step: Step, takes: StructType) -> tuple[Mapping[
             raise InvalidConfig(f"operator '{step.name}': schema '{ddl}' cannot be read: {_first_line(error)}") from error
     if step.key is not None and step.key not in takes.names:
         raise InvalidConfig(f"operator '{step.name}': key column '{step.key}' is not among its input's: {', '.join(takes.names)}")
+    for column in step.grouped_by(keeps_keys=False):
+        if column not in takes.names:
+            raise InvalidConfig(
+                f"operator '{step.name}': cost column '{column}' is not among its input's: {', '.join(takes.names)}"
+            )
     if step.kind != "frame":
         return given, bool(step.stateful)
     example = spark.readStream.format("rate").load().select(*[sf.lit(None).cast(f.dataType).alias(f.name) for f in stamped(takes)])

@@ -106,12 +106,20 @@ def summary(run: Run, decisions: Sequence[Decision]) -> str:
     length_s = sum(s.window_s for s in record.snapshots)
     peak = sum(int(record.needs[n].max()) for n in run.topology.names)
     found = figures(record)
+    prices = record.prices
+    constant = prices.replica_window * peak * len(record.snapshots)
     lines = [
         f"{used:.0f} replica-seconds used in {length_s:.0f} s; static peak provisioning ({peak} replicas all the time) would have used "
         f"{peak * length_s:.0f}: {1 - used / (peak * length_s):.0%} saved.",
         f"{found.adaptations} windows changed replicas; "
         f"{sum(s.samples[n].processed for s in record.snapshots for n in run.topology.sinks):.0f} events left the pipeline.",
     ]
+    if found.cost is not None and found.cost_ratio is not None and constant > 0:
+        lines.insert(
+            1,
+            f"cost with every start and stop priced: {found.cost / constant:.0%} of static peak, "
+            f"{found.cost_ratio:.2f} times the clairvoyant optimum.",
+        )
     seen = [s.latency for s in record.snapshots if s.latency is not None]
     if seen:
         mean_s = sum(one.mean_ms * one.count for one in seen) / sum(one.count for one in seen) / 1e3

@@ -1,4 +1,4 @@
-"""The demo's pipeline: the four operators of PA-SPS's linear Twitter application, waiting instead of burning CPU.
+"""A pipeline to measure with: the four operators of PA-SPS's linear Twitter application, waiting instead of burning CPU.
 
 Costs keep the published proportions 1 : 2 : 1.5 : 1, scaled so that a small machine shows many replicas: a replica that waits needs
 a slot, not a core.
@@ -9,22 +9,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
-
 from foretide.load import Load
 from foretide.spark.generator import Generator
 from foretide.spark.pipeline import Pipeline
 
 COST_S = 0.008
 SHARES = {"parse": 1.0, "spam": 2.0, "topic": 1.5, "store": 1.0}
-
-
-def demo_load(duration_s: int) -> Load:
-    """Two humps and a burst, events/s: 20 at rest, 140 at the top of a hump, 100 more for a twelfth of the time."""
-    t = np.arange(duration_s) / duration_s
-    rate = 20 + 120 * np.maximum(0.0, np.sin(2 * np.pi * (2 * t - 0.1))) ** 1.5
-    rate[(t >= 0.75) & (t < 0.75 + 1 / 12)] += 100
-    return Load("two humps and a burst", rate)
 
 
 def chain(load: Load, after_s: float = 0.0, trigger_s: float = 2.0, cost_s: float = COST_S) -> Pipeline:

@@ -38,7 +38,10 @@ Observer = Callable[[Decision], None]
 
 @dataclass(frozen=True)
 class LiveRun:
-    """What to run and where: ``folder`` holds the journal, Spark's log and, in ``pipeline/``, edges and checkpoints."""
+    """What to run and where: ``folder`` holds the journal, Spark's log and, in ``pipeline/``, edges and checkpoints.
+
+    ``until_idle`` ends the run when every generated load has come to its end and nothing waits any more.
+    """
 
     pipeline: Pipeline
     system: System
@@ -48,6 +51,7 @@ class LiveRun:
     target_latency_s: float | None = None
     master: str = "local[32]"
     short_run: bool = False
+    until_idle: bool = False
 
     @property
     def journal(self) -> Path:
@@ -59,11 +63,12 @@ class LiveRun:
         steps: int | None = None,
         spark: SparkSession | None = None,
         started: Callable[[Run], None] = lambda run: None,
+        ended: Callable[[Running], None] = lambda running: None,
     ) -> tuple[Run, list[Decision]]:
         """Run until SIGINT, SIGTERM or ``steps`` windows; what ran and every decision. Raises PipelineFailed when an operator does.
 
-        ``started`` is called once the first queries run; ``observe`` after every window. Without ``spark`` a session is made and
-        stopped again.
+        ``started`` is called once the first queries run; ``observe`` after every window, ``ended`` when the queries have
+        stopped. Without ``spark`` a session is made and stopped again.
         """
         own = spark is None
         if spark is None:
@@ -71,7 +76,9 @@ class LiveRun:
                 spark = session(self.pipeline.name, self.master, self.short_run, preload=self._preload())
         try:
             with self.pipeline.start(spark, self.folder / "pipeline", grouping=self.system.grouping) as running:
-                return self._loop(running, observe, steps, started)
+                told = self._loop(running, observe, steps, started)
+            ended(running)
+            return told
         finally:
             if own:
                 spark.stop()
@@ -104,7 +111,7 @@ class LiveRun:
                 decisions.append(decision)
                 journal.append(decision)
                 observe(decision)
-                if running.has_failed:
+                if running.has_failed or (self.until_idle and running.idle()):
                     stop.set()
                 learned.note(decision)
 

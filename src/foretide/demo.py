@@ -77,9 +77,7 @@ def balance(came_in: int, total: int, counts: dict[str, int], stopped: bool = Fa
         return f"events in {came_in} = events out {out}, rows in SQLite: {topics}."
     if not stopped or out > came_in:
         raise PipelineFailed(f"{came_in} of {total} events came in and {out} rows are in SQLite: the pipeline did not end in time")
-    return (
-        f"stopped early: {came_in} of {total} events came in, {out} are rows in SQLite ({topics}); still on the way: {came_in - out}."
-    )
+    return f"stopped early: {came_in} of {total} events came in, {out} are rows in SQLite ({topics}); still on the way: {came_in - out}."
 
 
 def run(system_name: str, duration_s: int, folder: Path, port: int) -> None:

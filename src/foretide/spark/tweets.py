@@ -46,10 +46,10 @@ COLUMNS = "id INTEGER, user INTEGER, created_at REAL, text TEXT, spam REAL, topi
 
 
 def demo_load(duration_s: int, seed: int = 7) -> Load:
-    """Two humps and a burst, events/s: 20 at rest, 140 at the top of a hump, 100 more for a twelfth of the time, 5 % noise."""
+    """Two humps and a burst, events/s: 20 at rest, 140 at the top of a hump, 200 in the burst near the end, 5 % noise."""
     t = np.arange(duration_s) / duration_s
     rate = 20 + 120 * np.maximum(0.0, np.sin(2 * np.pi * (2 * t - 0.1))) ** 1.5
-    rate[(t >= 0.75) & (t < 0.75 + 1 / 12)] += 100
+    rate[(t >= 0.85) & (t < 0.92)] += 180
     rate *= 1 + 0.05 * np.random.default_rng(seed).standard_normal(duration_s)
     return Load("two humps and a burst", np.maximum(rate, 0.0))
 

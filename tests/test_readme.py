@@ -1,34 +1,57 @@
 """The README cannot rot: its commands and its code are run."""
 
 import contextlib
+import inspect
 import io
 import re
 import subprocess
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from _pytest.mark import ParameterSet
 from typer.testing import CliRunner
 
+from foretide import attach
 from foretide.cli import app
+from foretide.spark.live import find_pipeline
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
 COMMANDS = [line.split("#")[0].strip() for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if line.strip()]
-STARTS_SPARK = ("demo", "run", "attach")
+SHOWN_ELSEWHERE = {"demo": "tests/test_demo.py", "run": "tests/spark/test_live.py", "dashboard": "tests/cli/test_dashboard.py"}
 
 
-def foretide_commands(spark: bool) -> list[str]:
-    found = [c.split("foretide ", 1)[1] for c in COMMANDS if c.startswith(".venv/bin/foretide ")]
-    return [c for c in found if (c.split()[0] in STARTS_SPARK) == spark]
+def foretide_commands() -> list[str]:
+    return [c.split("foretide ", 1)[1] for c in COMMANDS if c.startswith(".venv/bin/foretide ")]
 
 
-@pytest.mark.parametrize("command", foretide_commands(spark=False))
+def runnable() -> Iterator[ParameterSet]:
+    for command in foretide_commands():
+        if (name := command.split()[0]) not in SHOWN_ELSEWHERE:
+            yield pytest.param(command, marks=pytest.mark.slow if name == "compare" else ())
+
+
+@pytest.mark.parametrize("command", runnable())
 def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a load of the reader's own: ten minutes at one row per second."""
+    rows = "".join(f"{second},{1000 + 500 * (second // 60 % 2)}\n" for second in range(600))
+    (tmp_path / "my-load.csv").write_text("timestamp,rate\n" + rows)
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, command.split())
     assert result.exit_code == 0, result.output
     assert result.output.strip()
+
+
+@pytest.mark.parametrize("command", [c for c in foretide_commands() if c.split()[0] in SHOWN_ELSEWHERE])
+def test_commands_shown_by_other_tests_take_these_options(command: str) -> None:
+    name, *arguments = command.split()
+    assert (ROOT / SHOWN_ELSEWHERE[name]).exists()
+    told = CliRunner(env={"COLUMNS": "200"}).invoke(app, [name, "--help"]).output
+    assert [a for a in arguments if a.startswith("--") and a not in told] == []
 
 
 def test_make_commands_exist() -> None:
@@ -39,15 +62,38 @@ def test_make_commands_exist() -> None:
 
 
 def test_code_prints_what_the_readme_says() -> None:
-    code = next(block for kind, block in BLOCKS if kind == "python")
-    said = next(block for kind, block in BLOCKS if kind == "text")
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
-    assert printed.getvalue() == said
+    pairs = [(code, said) for (kind, code), (after, said) in pairwise(BLOCKS) if (kind, after) == ("python", "text")]
+    assert pairs
+    for code, said in pairs:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "README.md", "exec"), {})
+        assert printed.getvalue() == said
 
 
-def test_links_lead_somewhere() -> None:
-    links = [link for link in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in link]
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+def test_the_pipeline_of_ones_own_is_one(tmp_path: Path) -> None:
+    code = next(block for kind, block in BLOCKS if kind == "python" and "Pipeline(" in block)
+    (tmp_path / "mine.py").write_text(code)
+    assert find_pipeline(f"{tmp_path / 'mine.py'}:pipeline").topology().names == ("square",)
+
+
+def test_attach_takes_what_the_readme_gives() -> None:
+    code = next(block for kind, block in BLOCKS if kind == "python" and "attach(" in block)
+    given: dict[str, object] = {}
+
+    def taken(spark: object, **settings: object) -> None:
+        given.update(settings)
+
+    exec(
+        compile(code.replace("import foretide\n", ""), "README.md", "exec"),
+        {"spark": None, "foretide": SimpleNamespace(attach=taken)},
+    )
+    assert given
+    assert set(given) <= set(inspect.signature(attach).parameters)
+
+
+@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))])
+def test_links_lead_somewhere(page: str) -> None:
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
+    links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in link]
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []

@@ -5,13 +5,11 @@ import inspect
 import io
 import re
 import subprocess
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from _pytest.mark import ParameterSet
 from typer.testing import CliRunner
 
 from foretide import attach
@@ -29,13 +27,14 @@ def foretide_commands() -> list[str]:
     return [c.split("foretide ", 1)[1] for c in COMMANDS if c.startswith(".venv/bin/foretide ")]
 
 
-def runnable() -> Iterator[ParameterSet]:
-    for command in foretide_commands():
-        if (name := command.split()[0]) not in SHOWN_ELSEWHERE:
-            yield pytest.param(command, marks=pytest.mark.slow if name == "compare" else ())
+RUNNABLE = [
+    pytest.param(command, marks=pytest.mark.slow if command.startswith("compare") else ())
+    for command in foretide_commands()
+    if command.split()[0] not in SHOWN_ELSEWHERE
+]
 
 
-@pytest.mark.parametrize("command", runnable())
+@pytest.mark.parametrize("command", RUNNABLE)
 def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a load of the reader's own: ten minutes at one row per second."""
     rows = "".join(f"{second},{1000 + 500 * (second // 60 % 2)}\n" for second in range(600))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from types import TracebackType
 
+from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -22,16 +23,18 @@ def seconds(latency: Latency | None) -> str:
 
 
 def table(decision: Decision, started_at: float = 0.0) -> RenderableType:
-    """One decision: a row per operator; what failed or was missing in one line under it."""
+    """One decision: a row per operator; under it why, with what changes in bold, and what failed or was missing."""
     at = decision.at - started_at
-    shown = Table(title=f"second {at:.0f}: {decision.outcome}", title_justify="left")
-    for column in ("operator", "load/s", "forecast/s", "backlog", "replicas", "plan", "latency s", "why"):
-        shown.add_column(column, justify="left" if column in ("operator", "why") else "right", no_wrap=column != "why")
-    snapshot = decision.snapshot
+    shown = Table(title=f"second {at:.0f}: {decision.outcome}", title_justify="left", box=box.ROUNDED)
+    for column in ("operator", "load/s", "forecast/s", "backlog", "replicas", "plan", "latency s"):
+        shown.add_column(column, justify="left" if column == "operator" else "right", no_wrap=True)
+    lines: list[RenderableType] = [shown]
+    snapshot, plan = decision.snapshot, decision.plan
     if snapshot is not None:
         for name, sample in snapshot.samples.items():
             ahead = decision.forecasts.get(name)
-            planned = decision.plan.replicas.get(name) if decision.plan else None
+            planned = plan.replicas.get(name) if plan else None
+            changes = planned is not None and planned != sample.replicas
             shown.add_row(
                 name,
                 f"{sample.arrived / snapshot.window_s:.0f}",
@@ -40,10 +43,10 @@ def table(decision: Decision, started_at: float = 0.0) -> RenderableType:
                 str(sample.replicas),
                 "" if planned is None else str(planned),
                 seconds(sample.latency),
-                decision.plan.reasons.get(name, "") if decision.plan else "",
+                style="bold" if changes else "",
             )
-    lines: list[RenderableType] = [shown]
-    if snapshot is not None:
+            if plan and (reason := plan.reasons.get(name)):
+                lines.append(Text(f"{name}: {reason}", style="bold" if changes else "dim"))
         lines.append(Text(f"end to end, p50 / p90: {seconds(snapshot.latency)} s"))
     if decision.error:
         lines.append(Text(decision.error, style="yellow"))
@@ -106,11 +109,11 @@ def summary(run: Run, decisions: Sequence[Decision]) -> str:
     length_s = sum(s.window_s for s in record.snapshots)
     peak = sum(int(record.needs[n].max()) for n in run.topology.names)
     found = figures(record)
-    prices = record.prices
-    constant = prices.replica_window * peak * len(record.snapshots)
+    saved = 1 - used / (peak * length_s)
+    constant = record.prices.replica_window * peak * len(record.snapshots)
     lines = [
         f"{used:.0f} replica-seconds used in {length_s:.0f} s; static peak provisioning ({peak} replicas all the time) would have used "
-        f"{peak * length_s:.0f}: {1 - used / (peak * length_s):.0%} saved.",
+        f"{peak * length_s:.0f}: {abs(saved):.0%} {'saved' if saved >= 0 else 'more'}.",
         f"{found.adaptations} windows changed replicas; "
         f"{sum(s.samples[n].processed for s in record.snapshots for n in run.topology.sinks):.0f} events left the pipeline.",
     ]

@@ -13,10 +13,11 @@ test: .venv/.dev
 	@scripts/ensure-java
 	@scripts/ensure-chromium
 	@$(MAKE) --no-print-directory check
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n 2 -m "not spark" $(ARGS)
+	$(BIN)/pytest -m spark $(ARGS)
 
 fast: .venv/.dev
-	$(BIN)/pytest -m "not spark and not slow" $(ARGS)
+	$(BIN)/pytest -n 2 -m "not spark and not slow" $(ARGS)
 
 check: .venv/.dev
 	$(BIN)/ruff check

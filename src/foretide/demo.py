@@ -99,7 +99,9 @@ def run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
         nonlocal came_in
         came_in = running.consumed("parse")
 
-    live = LiveRun(pipeline, chosen, folder, "act", WINDOW_S, TARGET_LATENCY_S, short_run=True, until_idle=True)
+    live = LiveRun(
+        pipeline, chosen, folder, "act", WINDOW_S, TARGET_LATENCY_S, short_run=True, until_idle=True, preload=(tweets.__module__,)
+    )
     steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
     with serve(live.journal, port=(found := free_port(port))) as site:
         taken = f" (port {port} is taken)" if found != port else ""

@@ -67,6 +67,20 @@ def test_a_sweep_keeps_what_has_readers_and_the_newest(outbox: Outbox) -> None:
     assert outbox.batches() == [1, 2]
 
 
+def test_a_batch_swept_between_listing_and_reading_holds_nothing(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    deliver(outbox, 0, [3])
+    deliver(outbox, 1, [4])
+    inbox = Inbox(outbox.root.parent, "b", ["a"])
+    discard([p.path for p in inbox.pieces("a", Position(), Position(0, 1))])
+    listed = outbox.batches()
+    outbox.sweep()
+    monkeypatch.setattr(Outbox, "batches", lambda self, start=0: listed)
+    assert [(p.events, p.after) for p in inbox.pieces("a", Position(0, 1))] == [(4, Position(1, 1))]
+    (outbox.folder(1) / "manifest.json").unlink()
+    with pytest.raises(PipelineFailed, match="cannot be read"):
+        inbox.pieces("a", Position(0, 1))
+
+
 def test_a_limit_takes_whole_files_oldest_first_and_at_least_one(outbox: Outbox) -> None:
     deliver(outbox, 0, [5, 5], at=1.0)
     deliver(outbox, 1, [50], at=2.0)

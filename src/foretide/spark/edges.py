@@ -98,6 +98,15 @@ class Outbox:
                 f"{file} cannot be read ({error}): restore it from a copy, or start the pipeline anew in another directory"
             ) from error
 
+    def still(self, batch: int) -> Manifest | None:
+        """The manifest of a batch that was listed, or None when its writer has swept it since: then it holds nothing for anybody."""
+        try:
+            return self.manifest(batch)
+        except PipelineFailed:
+            if self.folder(batch).exists():
+                raise
+            return None
+
     def latest(self) -> Manifest | None:
         """The newest manifest, or None before the first delivery."""
         batches = self.batches()
@@ -116,11 +125,17 @@ class Outbox:
         os.rename(staging, self.folder(manifest.batch))
 
     def sweep(self) -> None:
-        """Remove batch folders that hold nothing but a manifest; the newest stays, for its totals and against replay."""
+        """Remove batch folders that hold nothing but a manifest; the newest stays, for its totals and against replay.
+
+        A folder goes by one rename, so that a reader finds it whole or not at all.
+        """
+        swept = self.root / ".swept"
+        shutil.rmtree(swept, ignore_errors=True)
         for batch in self.batches()[:-1]:
             folder = self.folder(batch)
             if os.listdir(folder) == ["manifest.json"]:
-                shutil.rmtree(folder, ignore_errors=True)
+                os.rename(folder, swept)
+                shutil.rmtree(swept, ignore_errors=True)
 
 
 def tidy(folder: Path) -> tuple[File, ...]:
@@ -205,7 +220,8 @@ class Inbox:
         for batch in outbox.batches(start.batch):
             if (end is not None and batch > end.batch) or (limit is not None and sum(p.events for p in found) >= limit):
                 break
-            manifest = outbox.manifest(batch)
+            if (manifest := outbox.still(batch)) is None:
+                continue
             files = manifest.files.get(self._folder, ())
             for i, (name, events) in enumerate(files):
                 after = Position(batch, i + 1)

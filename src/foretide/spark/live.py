@@ -40,7 +40,8 @@ Observer = Callable[[Decision], None]
 class LiveRun:
     """What to run and where: ``folder`` holds the journal, Spark's log and, in ``pipeline/``, edges and checkpoints.
 
-    ``until_idle`` ends the run when every generated load has come to its end and nothing waits any more.
+    ``until_idle`` ends the run when every generated load has come to its end and nothing waits any more. ``preload`` names
+    modules that the operators' functions need, loaded once instead of in every worker.
     """
 
     pipeline: Pipeline
@@ -52,6 +53,7 @@ class LiveRun:
     master: str = "local[32]"
     short_run: bool = False
     until_idle: bool = False
+    preload: tuple[str, ...] = ()
 
     @property
     def journal(self) -> Path:

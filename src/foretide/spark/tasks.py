@@ -80,6 +80,11 @@ class EventFailed(Exception):
         super().__init__(f"{MARK}operator '{operator}' failed on event {event!r}: {type(error).__name__}: {error}{MARK}")
 
 
+def warm() -> None:
+    """What a worker does once, done by the daemon before it forks: pyarrow imports pandas when it first makes columns of rows."""
+    pa.RecordBatch.from_pylist([{"a": 0}], schema=pa.schema([("a", pa.int64())]))
+
+
 class _Meter:
     """Gathers one task's report."""
 

@@ -7,6 +7,7 @@ An operator's inputs are a union with its edges last: the last line of a batch's
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,3 +55,10 @@ class Checkpoint:
                 f"the checkpoint file {file} cannot be read ({error}): nothing was deleted; restore the checkpoint folder from a "
                 "copy, or start the pipeline anew in another directory"
             ) from error
+
+
+def replace_file(file: Path, data: bytes) -> None:
+    """Write a small file whole: readers see the old one or the new one."""
+    temporary = file.with_name(f"{file.name}.new")
+    temporary.write_bytes(data)
+    os.replace(temporary, file)

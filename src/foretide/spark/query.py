@@ -128,7 +128,7 @@ class OperatorQuery:
         consumed = {p: sum(f.events for f in found) for p, found in pieces.items()} | generated
         if count is not None and self.wired.sources and not generated:
             consumed[self.wired.sources[0].name] = count - sum(consumed.values())
-        if self.wired.stateful and not pieces and not generated:
+        if self.wired.stateful and self.wired.sources and not pieces and not generated:
             consumed[self.wired.sources[0].name] = self._counted_late()
         files = self._folders(staging)
         latency_of = None if reports else self._stamps(staging, files)

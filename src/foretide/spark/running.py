@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from foretide.balance import GROUPINGS
 from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
+from foretide.spark.checkpoints import replace_file
 from foretide.spark.edge_source import NO_LIMIT
 from foretide.spark.generator import Generator
 from foretide.spark.ledger import Batch, Ledger
@@ -55,7 +56,8 @@ class Running:
                 self._check_disk(q)
             manifests = {n: q.outbox.latest() for n, q in self.queries.items()}
             self.ledger = Ledger(manifests)
-            self.replicas = {n: self._first_replicas(n, m.replicas if m else 0) for n, m in manifests.items()}
+            asked = self._asked()
+            self.replicas = {n: self._first_replicas(n, asked.get(n, m.replicas if m else 0)) for n, m in manifests.items()}
             self._service_time_s: dict[str, float] = {}
             self._limits: dict[str, int] = {}
             for q in self.queries.values():
@@ -90,9 +92,7 @@ class Running:
                 raise InvalidConfig(f"{self.path} belongs to pipeline '{name}', not to '{self.pipeline.name}': choose another")
             return at
         at = time.time()
-        temporary = file.with_suffix(".new")
-        temporary.write_bytes(msgspec.json.encode({"name": self.pipeline.name, "started_at": at}))
-        os.replace(temporary, file)
+        replace_file(file, msgspec.json.encode({"name": self.pipeline.name, "started_at": at}))
         return at
 
     def _check_disk(self, query: OperatorQuery) -> None:
@@ -105,6 +105,13 @@ class Running:
     def _first_replicas(self, name: str, last: int) -> int:
         o = self.topology[name]
         return min(max(last, o.min_replicas), o.max_replicas)
+
+    def _asked(self) -> dict[str, int]:
+        """The replicas last asked for, also where no batch has used them yet; what cannot be read is left to the manifests."""
+        try:
+            return msgspec.json.decode((self.path / "replicas.json").read_bytes(), type=dict[str, int])
+        except (OSError, msgspec.DecodeError):
+            return {}
 
     @contextmanager
     def settings(self, pool: str, conf: Mapping[str, str]) -> Iterator[None]:
@@ -130,6 +137,7 @@ class Running:
             if not o.min_replicas <= n <= o.max_replicas:
                 raise ActuationError(f"operator '{name}' takes {o.min_replicas} to {o.max_replicas} replicas, not {n}")
         self.replicas.update(wanted)
+        replace_file(self.path / "replicas.json", msgspec.json.encode(self.replicas))
         for name in wanted:
             self._renew_limit(name)
 
@@ -143,9 +151,7 @@ class Running:
         limit = max(10, int(2 * self.pipeline.trigger_s * self.replicas[name] / max(et, 1e-9)))
         if self._limits.get(name) != limit:
             self._limits[name] = limit
-            temporary = self.limit_file(name).with_suffix(".new")
-            temporary.write_text(str(limit))
-            os.replace(temporary, self.limit_file(name))
+            replace_file(self.limit_file(name), str(limit).encode())
 
     def least_limit(self, consumers: Iterable[str]) -> int:
         """Events per file: no consumer's limit should be smaller than a file. 0 is no limit."""

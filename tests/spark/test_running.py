@@ -32,7 +32,7 @@ def ids(frame: DataFrame) -> list[int]:
 
 
 def test_a_chain_with_a_split_and_dead_letters_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    p = new()
+    p = new(after_s=10.0)  # the first window opens before the first event
 
     @p.operator(inputs="events", outputs={"even": "id long, key long", "odd": "id long, note string"}, on_error="divert")
     def parse(event: dict[str, Any]) -> Any:

@@ -75,6 +75,7 @@ def test_a_sketch_survives_bytes() -> None:
     np.testing.assert_array_equal(again.estimate(np.arange(20, dtype=np.uint64)), sketch.estimate(np.arange(20, dtype=np.uint64)))
 
 
+@pytest.mark.slow
 def test_hashes_are_the_same_in_every_process() -> None:
     """What a worker sketches, the driver must find."""
     code = (

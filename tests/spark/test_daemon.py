@@ -3,7 +3,10 @@
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_making_columns_of_rows_imports_nothing_more_once_warm() -> None:
     """pyarrow imports pandas when it first turns rows into columns; in every new replica that would be a second of CPU."""
     script = (

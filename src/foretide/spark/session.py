@@ -57,7 +57,8 @@ def session(
     thoroughly, which pays for runs of a few minutes. ``preload`` names modules that every Python worker should have loaded.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    options = JVM_OPTIONS + (" -XX:TieredStopAtLevel=1" if short_run else "")
+    # The simple compiler's default cache of 48 MB is full after two minutes of Spark, and nothing is compiled from then on.
+    options = JVM_OPTIONS + (" -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=160m" if short_run else "")
     builder = SparkSession.builder.appName(name).master(master)
     if preload:
         os.environ["FORETIDE_PRELOAD"] = ",".join(preload)

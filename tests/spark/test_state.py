@@ -23,7 +23,7 @@ def until(running: Running, test: Callable[[], bool]) -> None:
 
 def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2(spark: SparkSession, tmp_path: Path) -> None:
     p = Pipeline("stateful", trigger_s=0.2)
-    p.source("events", Generator(Load("burst", np.array([600.0]), 0.01), max_events_per_batch=60))
+    p.source("events", Generator(Load("burst", np.array([1800.0]), 0.01), max_events_per_batch=60))
     p.operator(inputs="events", name="ingest", schema="id long, key long")(lambda e: {"id": e["id"], "key": e["key"] % 3})
 
     @p.frame(inputs="ingest", max_replicas=4, output_mode="update")
@@ -39,12 +39,13 @@ def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2(spark: Spa
         assert running.topology["totals"].stateful
         for replicas in (4, 2):
             seen = running.ledger.latest("totals").batch
-            until(running, lambda seen=seen: running.ledger.latest("totals").batch >= seen + 2)
+            until(running, lambda seen=seen: running.ledger.latest("totals").batch > seen)
             running.set_replicas({"totals": replicas})
+            until(running, lambda wanted=replicas: running.ledger.latest("totals").replicas == wanted)
         running.wait()
         used = {b.manifest.replicas for b in running.ledger.take()["totals"].batches}
         found = running.read("counts").groupBy("start", "key").agg(sf.max("n").alias("n")).collect()
     assert used == {1, 4, 2}
-    assert sum(r["n"] for r in found) == 600
+    assert sum(r["n"] for r in found) == 1800
     by_window = {start: sum(r["n"] for r in found if r["start"] == start) for start in {r["start"] for r in found}}
-    assert by_window == dict.fromkeys(range(0, 60, 10), 100)
+    assert by_window == dict.fromkeys(range(0, 180, 10), 100)

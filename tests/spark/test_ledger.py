@@ -5,8 +5,8 @@ import pytest
 
 from foretide.spark.edges import Manifest
 from foretide.spark.ledger import Batch, Ledger
+from foretide.spark.meter import Report
 from foretide.spark.stamps import latency, summary
-from foretide.spark.tasks import Report
 
 
 def report(replica: int, processed: int, busy_s: float, stamps: list[float]) -> Report:

@@ -12,10 +12,11 @@ from foretide.balance.load_aware import LoadAware
 from foretide.balance.osg import OnlineShuffle
 from foretide.balance.shuffle import Shuffle
 from foretide.errors import InvalidConfig
-from foretide.spark import tasks
+from foretide.spark import meter, tasks
+from foretide.spark.meter import Report
 from foretide.spark.pipeline import Pipeline
 from foretide.spark.spread import feedback, keeps_keys
-from foretide.spark.tasks import Report, Work, run_batches, run_events
+from foretide.spark.tasks import Work, run_batches, run_events
 
 SCHEMA = pa.schema([("city", pa.int64()), ("_at", pa.float64())])
 CITIES = [0, 1, 0, 2, 0, 1]
@@ -26,6 +27,7 @@ def ticks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The task's clock: it stands still unless a function moves it."""
     now = [0.0]
     monkeypatch.setattr(tasks, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(meter, "perf_counter", lambda: now[0])
     return now
 
 
@@ -106,3 +108,44 @@ def test_the_system_s_grouping_holds_where_no_key_or_choice_says_otherwise() -> 
     assert by == {"free": ("city", "age"), "keyed": ("city",), "chosen": (), "own": (), "sql": ()}
     with pytest.raises(InvalidConfig, match="needs busy time per replica"):
         p.frame(inputs="src", name="bad", grouping="osg")
+
+
+def gave(function: Any, diverts: bool = False) -> list[dict[str, Any]]:
+    """Rows that a function gives for the events 0 to 3, one per 10 s of arrival time."""
+    fields = [("id", pa.int64()), ("word", pa.string()), ("_at", pa.float64())]
+    fields += [("_error", pa.string()), ("_event", pa.string())] if diverts else []
+    given = pa.RecordBatch.from_pydict({"id": [0, 1, 2, 3], "_at": [0.0, 10.0, 20.0, 30.0]})
+    work = Work("op", function, pa.schema(fields), {None: frozenset({"id", "word"})}, diverts)
+    return [row for made in run_events(work, lambda reports: None)(iter([given])) for row in made.to_pylist()]
+
+
+def test_every_row_carries_the_stamp_of_its_event() -> None:
+    def work(event: dict[str, Any]) -> Any:
+        whole = {"word": "w", "id": event["id"]}
+        return [None, whole, [{"id": 5}, {"id": 6}], iter([whole, whole])][event["id"]]
+
+    found = [(r["id"], r["word"], r["_at"]) for r in gave(work)]
+    assert found == [(1, "w", 10.0), (5, None, 20.0), (6, None, 20.0), (3, "w", 30.0), (3, "w", 30.0)]
+
+
+def test_a_function_may_give_one_dict_again_and_again() -> None:
+    same: dict[str, Any] = {}
+
+    def work(event: dict[str, Any]) -> dict[str, Any]:
+        same.update(id=event["id"], word=str(event["id"]))
+        return same
+
+    assert [r["word"] for r in gave(work)] == ["0", "1", "2", "3"]
+
+
+def test_an_odd_column_is_named_and_a_bad_event_is_diverted_with_its_stamp() -> None:
+    with pytest.raises(tasks.EventFailed, match=r"event \{'id': 0\}: ValueError: it gives column wrod"):
+        gave(lambda e: {"id": e["id"], "wrod": "w"})
+
+    def work(event: dict[str, Any]) -> Any:
+        return [{"id": 0, "word": "w"}, {"id": 1 / 0} if event["id"] == 1 else None, {"id": "x", "word": "w"}, None][event["id"]]
+
+    found = [(r["id"], r["_at"], r["_event"], r["_error"]) for r in gave(work, diverts=True)]
+    assert found[:2] == [(0, 0.0, None, None), (None, 10.0, '{"id": 1}', "ZeroDivisionError: division by zero")]
+    assert found[2][:3] == (None, 20.0, '{"id": "x", "word": "w"}')
+    assert "ArrowInvalid" in found[2][3] or "ArrowTypeError" in found[2][3]

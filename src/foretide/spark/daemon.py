@@ -7,6 +7,7 @@ this file as a module in place of ``pyspark.daemon`` (setting ``spark.python.dae
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import socket
@@ -32,6 +33,7 @@ def main() -> None:
     for name in (*PRELOADED, *filter(None, os.environ.get("FORETIDE_PRELOAD", "").split(","))):
         module = importlib.import_module(name)
         getattr(module, "warm", lambda: None)()
+    gc.freeze()  # workers collect garbage after every task: they need not walk all that was loaded here, nor copy its pages
     daemon.worker = worker
     daemon.manager()
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from foretide.model import Array
 from foretide.spark.edges import Manifest
-from foretide.spark.tasks import Report
+from foretide.spark.meter import Report
 
 
 @dataclass(frozen=True)

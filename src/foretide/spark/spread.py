@@ -24,8 +24,8 @@ from foretide.balance.keys import keys_of
 from foretide.balance.osg import OnlineShuffle
 from foretide.balance.shuffle import Shuffle
 from foretide.balance.two_choices import TwoChoices
+from foretide.spark.meter import KEY, Report
 from foretide.spark.pipeline import STAMP
-from foretide.spark.tasks import KEY, Report
 
 REPLICA = "_replica"
 

@@ -9,26 +9,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-from pyspark import AccumulatorParam, TaskContext
 
-from foretide.spark.stamps import summary
+from foretide.spark.meter import KEY, STAMP, Meter, Report
 
 if TYPE_CHECKING:  # its module compiles code, which a worker only needs when it gets such a grouping
     from foretide.balance.osg import OnlineShuffle
 
-STAMP, OUT, ERROR, EVENT, KEY = "_at", "_out", "_error", "_event", "_key"
+OUT, ERROR, EVENT = "_out", "_error", "_event"
 MARK = "\u2063foretide\u2063"
 """Stands before and after our own sentence inside Spark's long traces."""
 
 Body = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-Add = Callable[["dict[int, Report]"], None]
+Add = Callable[[dict[int, Report]], None]
+Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -43,34 +44,15 @@ class Work:
     sample_every: int = 10
     learner: OnlineShuffle | None = None
 
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The written columns without the stamp."""
+        return tuple(n for n in self.schema.names if n != STAMP)
 
-@dataclass
-class Report:
-    """What one replica did in one batch. ``times`` are seconds of the sampled events, ``stamps`` at most a few hundred of them."""
-
-    replica: int
-    processed: int = 0
-    diverted: int = 0
-    busy_s: float = 0.0
-    sampled: int = 0
-    time_s: float = 0.0
-    time_squared: float = 0.0
-    stamp_sum: float = 0.0
-    stamps: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    costs: bytes | None = None
-    expected_s: float = 0.0
-    learning_s: float = 0.0
-
-
-class Reports(AccumulatorParam[dict[int, Report]]):
-    """Collects reports by replica: a task that Spark ran twice counts once."""
-
-    def zero(self, value: dict[int, Report]) -> dict[int, Report]:
-        return {}
-
-    def addInPlace(self, value1: dict[int, Report], value2: dict[int, Report]) -> dict[int, Report]:  # noqa: N802
-        value1.update(value2)
-        return value1
+    @property
+    def every(self) -> int:
+        """Every how many events one is timed by itself."""
+        return 1 if self.learner is not None else max(1, self.sample_every)
 
 
 class EventFailed(Exception):
@@ -85,82 +67,16 @@ def warm() -> None:
     pa.RecordBatch.from_pylist([{"a": 0}], schema=pa.schema([("a", pa.int64())]))
 
 
-class _Meter:
-    """Gathers one task's report."""
-
-    def __init__(self, work: Work) -> None:
-        context = TaskContext.get()
-        self.report = Report(context.partitionId() if context else 0)
-        self.work = work
-        self._stamps: list[npt.NDArray[np.float64]] = []
-        self._keys: list[npt.NDArray[np.uint64]] = []
-        self._sampled: list[int] = []
-        self._times: list[float] = []
-        self._even: list[npt.NDArray[np.float64]] = []
-
-    def batch(self, batch: pa.RecordBatch, busy_s: float) -> None:
-        stamps = batch.column(STAMP).to_numpy(zero_copy_only=False)
-        if KEY in batch.schema.names:
-            self._keys.append(batch.column(KEY).to_numpy(zero_copy_only=False).view(np.uint64))
-        self._stamps.append(stamps)
-        self.report.processed += batch.num_rows
-        self.report.busy_s += busy_s
-        self.report.stamp_sum += float(stamps.sum())
-
-    def sample(self, seconds: float, row: int) -> None:
-        self._times.append(seconds)
-        self._sampled.append(self.report.processed + row)
-
-    def even(self, rows: int, busy_s: float) -> None:
-        """Nobody knows what each event of a record batch cost: the same for all."""
-        self._even.append(np.full(rows, busy_s / max(rows, 1)))
-
-    def done(self) -> Report:
-        times = np.array(self._times)
-        r = self.report
-        r.sampled, r.time_s, r.time_squared = len(times), float(times.sum()), float((times**2).sum())
-        r.stamps = summary(np.concatenate(self._stamps)) if self._stamps else np.empty(0)
-        if self.work.learner is not None and self._keys:
-            begun = perf_counter()
-            keys, sketch = np.concatenate(self._keys), self.work.learner.new_sketch()
-            r.expected_s = float(self.work.learner.estimate(keys).sum())
-            if self._even:
-                sketch.update(keys, np.concatenate(self._even))
-            elif self._sampled:
-                sketch.update(keys[self._sampled], times)
-            r.costs = sketch.to_bytes()
-            r.learning_s = perf_counter() - begun
-        return r
-
-
 def run_events(work: Work, add: Add) -> Body:
     """The task body of a function per event."""
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        meter = _Meter(work)
-        every, seen, function = 1 if work.learner is not None else max(1, work.sample_every), 0, work.function
+        meter = Meter(work.learner)
         for batch in batches:
             started = perf_counter()
-            stamps = batch.column(STAMP).to_pylist()
             events = batch.select([c for c in batch.schema.names if c not in (STAMP, KEY)]).to_pylist()
-            rows: list[dict[str, Any]] = []
-            for i, event in enumerate(events):
-                try:
-                    if seen % every:
-                        result = function(event)
-                    else:
-                        before = perf_counter()
-                        result = function(event)
-                        meter.sample(perf_counter() - before, i)
-                    if result is not None:
-                        rows.extend(_rows(work, result, stamps[i]))
-                except Exception as error:
-                    if not work.diverts:
-                        raise EventFailed(work.operator, event, error) from error
-                    rows.append(_dead(event, error, stamps[i]))
-                    meter.report.diverted += 1
-                seen += 1
-            made = _arrow(work, rows) if rows else None
+            rows, of = _rows(work, events, meter)
+            made = _arrow(work, rows, batch.column(STAMP).take(pa.array(of))) if rows else None
             meter.batch(batch, perf_counter() - started)
             if made is not None:
                 yield made
@@ -170,8 +86,56 @@ def run_events(work: Work, add: Add) -> Body:
     return body
 
 
-def _rows(work: Work, result: Any, stamp: float) -> list[dict[str, Any]]:
-    """What a function gave for one event, as rows of the written schema."""
+def _rows(work: Work, events: list[dict[str, Any]], meter: Meter) -> tuple[list[Row], list[int]]:
+    """What the function gives for each event, as rows of the written columns without the stamp, and the event each row comes from.
+
+    A dict with every column of the only output takes a short way: beside work of a few microseconds, a look at each column would show.
+    """
+    rows: list[Row] = []
+    of: list[int] = []
+    function, every, wait = work.function, work.every, meter.until_sample
+    whole, pick, empty = _picker(work)
+    for i, event in enumerate(events):
+        try:
+            if wait:
+                wait -= 1
+                result = function(event)
+            else:
+                wait = every - 1
+                before = perf_counter()
+                result = function(event)
+                meter.sample(perf_counter() - before, i)
+            try:
+                row = pick(result) + empty if type(result) is dict and len(result) == whole else None
+            except KeyError:
+                row = None
+            if row is not None:
+                rows.append(row)
+                of.append(i)
+            elif result is not None:
+                found = _pieces(work, result)
+                rows += found
+                of += [i] * len(found)
+        except Exception as error:
+            if not work.diverts:
+                raise EventFailed(work.operator, event, error) from error
+            rows.append(_dead(work, event, error))
+            of.append(i)
+            meter.report.diverted += 1
+    meter.until_sample = wait
+    return rows, of
+
+
+def _picker(work: Work) -> tuple[int, Callable[[dict[str, Any]], Row], Row]:
+    """(columns of the only output or -1, how a dict of so many becomes a row, what stands in the columns for dead letters)."""
+    names = [n for n in work.names if n in work.columns.get(None, ())]
+    if len(names) < 2:  # itemgetter of one name gives no tuple
+        return -1, lambda given: (), ()
+    return len(names), itemgetter(*names), (None,) * (len(work.names) - len(names))
+
+
+def _pieces(work: Work, result: Any) -> list[Row]:
+    """What a function gave for one event, checked column by column."""
     named = None not in work.columns
     pieces = [result] if isinstance(result, dict) or (named and isinstance(result, tuple)) else result
     rows = []
@@ -182,41 +146,45 @@ def _rows(work: Work, result: Any, stamp: float) -> list[dict[str, Any]]:
         if not given.keys() <= work.columns[output]:
             odd = ", ".join(sorted(given.keys() - work.columns[output]))
             raise ValueError(f"it gives column {odd}, which its schema does not have")
-        row = {**given, STAMP: stamp}
-        if named:
-            row[OUT] = output
-        rows.append(row)
+        rows.append(tuple(output if n == OUT else given.get(n) for n in work.names))
     return rows
 
 
-def _dead(event: Any, error: Exception, stamp: float) -> dict[str, Any]:
-    return {EVENT: json.dumps(event, default=str), ERROR: f"{type(error).__name__}: {error}", STAMP: stamp}
+def _dead(work: Work, event: Any, error: Exception) -> Row:
+    said = {EVENT: json.dumps(event, default=str), ERROR: f"{type(error).__name__}: {error}"}
+    return tuple(said.get(n) for n in work.names)
 
 
-def _arrow(work: Work, rows: list[dict[str, Any]]) -> pa.RecordBatch:
-    """Rows as one record batch; when a value does not fit its column, the event that gave it is named or diverted."""
+def _arrow(work: Work, rows: list[Row], stamps: pa.Array) -> pa.RecordBatch:
+    """Rows as one record batch; when a value does not fit its column, what the function gave is named or diverted."""
     try:
-        return pa.RecordBatch.from_pylist(rows, schema=work.schema)
+        return _columns(work, rows, stamps)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         good = []
-        for row in rows:
+        for i, row in enumerate(rows):
             try:
-                pa.RecordBatch.from_pylist([row], schema=work.schema)
+                _columns(work, [row], stamps.slice(i, 1))
                 good.append(row)
             except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-                given = {k: v for k, v in row.items() if not k.startswith("_")}
+                given = {n: v for n, v in zip(work.names, row, strict=True) if not n.startswith("_")}
                 if not work.diverts:
                     odd = ValueError(f"what it gives does not fit its schema: {error}")
                     raise EventFailed(work.operator, given, odd) from error
-                good.append(_dead(given, error, row[STAMP]))
-        return pa.RecordBatch.from_pylist(good, schema=work.schema)
+                good.append(_dead(work, given, error))
+        return _columns(work, good, stamps)
+
+
+def _columns(work: Work, rows: list[Row], stamps: pa.Array) -> pa.RecordBatch:
+    by_name = dict(zip(work.names, zip(*rows, strict=True), strict=True))
+    arrays = [stamps if f.name == STAMP else pa.array(by_name[f.name], f.type) for f in work.schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=work.schema)
 
 
 def run_batches(work: Work, add: Add) -> Body:
     """The task body of a function per record batch. When it raises, its events are tried one by one to find the bad one."""
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        meter = _Meter(work)
+        meter = Meter(work.learner)
         for batch in batches:
             started = perf_counter()
             shown = batch.select([c for c in batch.schema.names if c != KEY])
@@ -242,11 +210,11 @@ def _one(work: Work, event: pa.RecordBatch, report: Report) -> list[pa.RecordBat
         return _made(work, event)
     except Exception as error:
         shown = event.to_pylist()[0]
-        stamp = shown.pop(STAMP)
+        del shown[STAMP]
         if not work.diverts:
             raise EventFailed(work.operator, shown, error) from error
         report.diverted += 1
-        return [pa.RecordBatch.from_pylist([_dead(shown, error, stamp)], schema=work.schema)]
+        return [_columns(work, [_dead(work, shown, error)], event.column(STAMP))]
 
 
 def _made(work: Work, batch: pa.RecordBatch) -> list[pa.RecordBatch]:

@@ -43,13 +43,21 @@ class Checkpoint:
         known = batch > 0 and (self.root / "offsets" / str(batch - 1)).exists()
         return Offsets(self._read(batch - 1) if known else (None,) * len(end), end)
 
+    def instant(self, batch: int) -> float:
+        """When Spark logged the batch, in seconds; a replay finds the same."""
+        return float(self._lines(batch)[0]["batchTimestampMs"]) / 1e3
+
     def _read(self, batch: int) -> tuple[Any, ...]:
+        return self._lines(batch)[1:]
+
+    def _lines(self, batch: int) -> tuple[Any, ...]:
+        """What is known of a batch, then its offsets per source."""
         file = self.root / "offsets" / str(batch)
         try:
             lines = file.read_text().splitlines()
             if len(lines) < 3 or not lines[0].startswith("v"):
                 raise ValueError("it is empty or torn")
-            return tuple(None if line == "-" else json.loads(line) for line in lines[2:])
+            return tuple(None if line == "-" else json.loads(line) for line in lines[1:])
         except (OSError, ValueError) as error:
             raise PipelineFailed(
                 f"the checkpoint file {file} cannot be read ({error}): nothing was deleted; restore the checkpoint folder from a "

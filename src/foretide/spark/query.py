@@ -10,6 +10,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,8 @@ class OperatorQuery:
     def _start(self) -> None:
         spark, step = self.running.spark, self.wired.step
         parts = [open_source(spark, s, self.running.started_at) for s in self.wired.sources]
-        parts = [p.select(*stamped(self.wired.takes).names) for p in parts]
+        taken = self.wired.takes if self.wired.stamped_late else stamped(self.wired.takes)
+        parts = [p.select(*taken.names) for p in parts]
         if self.wired.producers:
             where = (self.running.path / "edges", self.name, self.wired.producers)
             pause_s = 0.75 * self.running.pipeline.trigger_s
@@ -124,7 +126,8 @@ class OperatorQuery:
         pieces, generated = self._taken(batch)
         staging = self.outbox.stage(batch)
         begun = time.perf_counter()
-        count, reports = self._run(frame, replicas, [p for found in pieces.values() for p in found], staging)
+        work = replace(self._work, arrived_at=self.checkpoint.instant(batch)) if self.wired.stamped_late else self._work
+        count, reports = self._run(frame, replicas, [p for found in pieces.values() for p in found], work, staging)
         spent_s = time.perf_counter() - begun
         consumed = {p: sum(f.events for f in found) for p, found in pieces.items()} | generated
         if count is not None and self.wired.sources and not generated:
@@ -173,7 +176,9 @@ class OperatorQuery:
             discard([p.path for found in self._taken(batch)[0].values() for p in found])
         self.outbox.sweep()
 
-    def _run(self, frame: DataFrame, replicas: int, pieces: Sequence[Piece], staging: Path) -> tuple[int | None, list[Report]]:
+    def _run(
+        self, frame: DataFrame, replicas: int, pieces: Sequence[Piece], work: Work, staging: Path
+    ) -> tuple[int | None, list[Report]]:
         """Work on the batch and write what it gives; events seen (None: not counted here) and reports."""
         w, self._grouping_s = self.wired, 0.0
         if not w.sources and not pieces and not w.stateful:
@@ -193,7 +198,7 @@ class OperatorQuery:
         placed = spread(frame, self.grouping, replicas, self._by, assigning_s.add)
         accumulator = self.running.spark.sparkContext.accumulator({}, Reports())
         body = run_events if w.step.kind == "events" else run_batches
-        self._write(placed.mapInArrow(body(self._work, accumulator.add), w.written), staging)
+        self._write(placed.mapInArrow(body(work, accumulator.add), w.written), staging)
         reports = sorted(accumulator.value.values(), key=lambda r: r.replica)
         self._grouping_s = assigning_s.value + sum(r.learning_s for r in reports)
         return sum(r.processed for r in reports), reports
@@ -210,8 +215,10 @@ class OperatorQuery:
             frame.write.format("noop").mode("overwrite").save()
             return
         limit = self.running.least_limit(c.partition(".")[2] for channel in channels for c in channel.folders)
-        if len(channels) == 1 and not self.wired.diverts and OUT not in frame.columns and channels[0].predicate is None:
-            frame.select(*channels[0].columns).write.option("maxRecordsPerFile", limit).parquet(target)
+        if len(channels) == 1 and not self.wired.diverts and None in self.wired.gives and channels[0].predicate is None:
+            if self.wired.step.kind == "frame":  # its columns may stand in any order; a task's are as written
+                frame = frame.select(*channels[0].columns)
+            frame.write.option("maxRecordsPerFile", limit).parquet(target)
             return
         going = [sf.when(self._goes(i), sf.lit(str(i))) for i in range(len(channels))]
         if self.wired.diverts:

@@ -34,7 +34,7 @@ Row = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Work:
-    """All that a task needs of its operator; it travels with every batch."""
+    """All that a task needs of its operator; it travels with every batch. ``arrived_at`` stamps events that carry no stamp."""
 
     operator: str
     function: Callable[..., Any]
@@ -43,6 +43,7 @@ class Work:
     diverts: bool = False
     sample_every: int = 10
     learner: OnlineShuffle | None = None
+    arrived_at: float = 0.0
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -53,6 +54,11 @@ class Work:
     def every(self) -> int:
         """Every how many events one is timed by itself."""
         return 1 if self.learner is not None else max(1, self.sample_every)
+
+    def stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if STAMP in batch.schema.names:
+            return batch
+        return batch.append_column(STAMP, pa.array(np.full(batch.num_rows, self.arrived_at)))
 
 
 class EventFailed(Exception):
@@ -72,11 +78,12 @@ def run_events(work: Work, add: Add) -> Body:
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         meter = Meter(work.learner)
-        for batch in batches:
+        for batch in map(work.stamped, batches):
             started = perf_counter()
             events = batch.select([c for c in batch.schema.names if c not in (STAMP, KEY)]).to_pylist()
             rows, of = _rows(work, events, meter)
-            made = _arrow(work, rows, batch.column(STAMP).take(pa.array(of))) if rows else None
+            stamps = batch.column(STAMP) if of is None else batch.column(STAMP).take(pa.array(of))
+            made = _arrow(work, rows, stamps) if rows else None
             meter.batch(batch, perf_counter() - started)
             if made is not None:
                 yield made
@@ -86,15 +93,16 @@ def run_events(work: Work, add: Add) -> Body:
     return body
 
 
-def _rows(work: Work, events: list[dict[str, Any]], meter: Meter) -> tuple[list[Row], list[int]]:
+def _rows(work: Work, events: list[dict[str, Any]], meter: Meter) -> tuple[list[Row], list[int] | None]:
     """What the function gives for each event, as rows of the written columns without the stamp, and the event each row comes from.
 
-    A dict with every column of the only output takes a short way: beside work of a few microseconds, a look at each column would show.
+    None stands for "one row per event". A dict with every column of the only output takes a short way: beside work of a few
+    microseconds, a look at each column would show.
     """
     rows: list[Row] = []
-    of: list[int] = []
+    of: list[int] = []  # complete up to some row; the rows after it come from consecutive events, one each
     function, every, wait = work.function, work.every, meter.until_sample
-    whole, pick, empty = _picker(work)
+    whole, pick = _picker(work)
     for i, event in enumerate(events):
         try:
             if wait:
@@ -105,33 +113,31 @@ def _rows(work: Work, events: list[dict[str, Any]], meter: Meter) -> tuple[list[
                 before = perf_counter()
                 result = function(event)
                 meter.sample(perf_counter() - before, i)
-            try:
-                row = pick(result) + empty if type(result) is dict and len(result) == whole else None
-            except KeyError:
-                row = None
-            if row is not None:
-                rows.append(row)
-                of.append(i)
-            elif result is not None:
-                found = _pieces(work, result)
-                rows += found
-                of += [i] * len(found)
+            if type(result) is dict and len(result) == whole:
+                try:
+                    rows.append(pick(result))
+                    continue
+                except KeyError:  # another column instead of one of them: the long way says so
+                    pass
+            found = [] if result is None else _pieces(work, result)
         except Exception as error:
             if not work.diverts:
                 raise EventFailed(work.operator, event, error) from error
-            rows.append(_dead(work, event, error))
-            of.append(i)
+            found = [_dead(work, event, error)]
             meter.report.diverted += 1
+        of += [*range(i + len(of) - len(rows), i), *[i] * len(found)]
+        rows += found
     meter.until_sample = wait
-    return rows, of
+    return rows, [*of, *range(len(events) + len(of) - len(rows), len(events))] if of or len(rows) < len(events) else None
 
 
-def _picker(work: Work) -> tuple[int, Callable[[dict[str, Any]], Row], Row]:
-    """(columns of the only output or -1, how a dict of so many becomes a row, what stands in the columns for dead letters)."""
+def _picker(work: Work) -> tuple[int, Callable[[dict[str, Any]], Row]]:
+    """Columns of the only output (-1: there are several outputs, or too few columns) and how a dict with so many becomes a row."""
     names = [n for n in work.names if n in work.columns.get(None, ())]
     if len(names) < 2:  # itemgetter of one name gives no tuple
-        return -1, lambda given: (), ()
-    return len(names), itemgetter(*names), (None,) * (len(work.names) - len(names))
+        return -1, lambda given: ()
+    pick, empty = itemgetter(*names), (None,) * (len(work.names) - len(names))
+    return len(names), (lambda given: pick(given) + empty) if empty else pick
 
 
 def _pieces(work: Work, result: Any) -> list[Row]:
@@ -185,7 +191,7 @@ def run_batches(work: Work, add: Add) -> Body:
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         meter = Meter(work.learner)
-        for batch in batches:
+        for batch in map(work.stamped, batches):
             started = perf_counter()
             shown = batch.select([c for c in batch.schema.names if c != KEY])
             try:

@@ -56,6 +56,14 @@ class Wired:
     def diverts(self) -> bool:
         return self.step.on_error == "divert"
 
+    @property
+    def stamped_late(self) -> bool:
+        """Whether its tasks stamp the events with the batch's instant themselves.
+
+        As a column that instant would be a constant in Spark's generated code: new code to compile in every batch, and never warm.
+        """
+        return self.step.kind != "frame" and not self.producers and all(s.stamp is None for s in self.sources)
+
 
 def stamped(schema: StructType) -> StructType:
     """The schema of events on an edge."""

@@ -42,12 +42,16 @@ def mean_latency_ms(snapshots: list[Snapshot]) -> float:
 
 
 def test_known_parameters_are_found_again():
-    twin = fitted(PIPELINE.topology, recorded(3), trigger_s=2.0)
+    """Overheads as the median of five recordings: three minutes of random service leave a single one up to 0.35 s off."""
+    twins = [fitted(PIPELINE.topology, recorded(seed), trigger_s=2.0) for seed in range(5)]
     for name, service in PIPELINE.service.items():
-        assert twin.app.service[name].mean_s == pytest.approx(service.mean_s, rel=0.02)
-        assert twin.app.service[name].law == service.law
-        assert twin.costs.overheads_s[name] == pytest.approx(COSTS.overheads_s[name], abs=0.1)
-    assert twin.app.share("parse", "rate") == pytest.approx(0.7, rel=0.02)
+        for twin in twins:
+            assert twin.app.service[name].mean_s == pytest.approx(service.mean_s, rel=0.02)
+            assert twin.app.service[name].law == service.law
+        found_s = [twin.costs.overheads_s[name] for twin in twins]
+        assert found_s == pytest.approx([COSTS.overheads_s[name]] * 5, abs=0.35)
+        assert np.median(found_s) == pytest.approx(COSTS.overheads_s[name], abs=0.15)
+    assert twins[0].app.share("parse", "rate") == pytest.approx(0.7, rel=0.02)
 
 
 def test_the_second_half_is_foretold_from_the_first(tmp_path):

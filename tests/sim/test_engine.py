@@ -17,7 +17,8 @@ from foretide.topology import Operator, Topology
 
 @pytest.mark.parametrize(("rate", "mu", "k"), [(8, 10, 1), (27, 10, 3), (95, 10, 10), (180, 10, 20)])
 def test_m_m_k_equals_erlang_c(rate, mu, k):
-    _, seen = run(single(k, Service(1 / mu, "exponential")), rate, 2e6 / rate, seed=7)
+    """Sixteen million events: at 95 % load the mean of two million still varies by 2 % from seed to seed."""
+    _, seen = run(single(k, Service(1 / mu, "exponential")), rate, 16e6 / rate, seed=7)
     assert seen.samples["a"].sojourn_s == pytest.approx(sojourn_s(k, rate, 1 / mu), rel=0.02)
     assert seen.samples["a"].scv_arrival == pytest.approx(1, rel=0.01)
     assert seen.samples["a"].scv_service == pytest.approx(1, rel=0.01)

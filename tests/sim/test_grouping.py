@@ -62,11 +62,11 @@ def test_load_aware_beats_shuffle_when_one_replica_is_half_as_fast() -> None:
 
 
 def test_osg_recovers_within_five_windows_when_values_swap_costs() -> None:
-    """Mean latency of the sixth to tenth window after the swap against a run that always had the new costs."""
+    """Mean latency of the sixth to tenth window after the swap against a run that always had the new costs: the median of five seeds."""
 
-    def after_swap(grouping: str, swap: bool) -> float:
+    def after_swap(grouping: str, swap: bool, seed: int) -> float:
         mean_s = Service(1.0, "by-value", by_value_s=COSTS[::-1]).average_s(APP.values)
-        world = World(APP, Load("steady", np.full(900, 4 * 0.85 / mean_s)), grouping=grouping, replicas={"lookup": 4}, seed=5)
+        world = World(APP, Load("steady", np.full(900, 4 * 0.85 / mean_s)), grouping=grouping, replicas={"lookup": 4}, seed=seed)
         assert isinstance(world._model, QueueModel)
         table = world._model.state.by_value_s
         new = table[:, ::-1].copy()
@@ -81,9 +81,9 @@ def test_osg_recovers_within_five_windows_when_values_swap_costs() -> None:
                 found.append(seen.latency.mean_ms)
         return float(np.mean(found))
 
-    recovered, settled = after_swap("osg", swap=True), after_swap("osg", swap=False)
-    print(f"{recovered:.1f} ms after the swap, {settled:.1f} ms when it was always so")
-    assert recovered <= 1.1 * settled
+    times = [after_swap("osg", swap=True, seed=seed) / after_swap("osg", swap=False, seed=seed) for seed in range(5)]
+    print("latency after the swap over latency when it was always so:", [round(t, 3) for t in times])
+    assert np.median(times) <= 1.1
 
 
 @pytest.mark.parametrize("grouping", [g for g in GROUPINGS if g != "shared"])

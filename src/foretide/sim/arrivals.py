@@ -18,7 +18,6 @@ from foretide.sim.state import (
     CARRY,
     NEXT_ARRIVAL,
     NONE,
-    OFFERED,
     POISSON,
 )
 
@@ -84,11 +83,11 @@ def _draw_value(s: Any) -> int:
 
 @inner
 def new_arrival(s: Any, now: float) -> Any:
-    """A job for an event from outside: sources share the load equally. Which operator it comes to is kept in ``job_arrived``."""
+    """A job for an event from outside: sources share the load equally."""
     pick = 0 if s.sources.size == 1 else int(uniform(s.rng, ARRIVALS) * s.sources.size)
     op = s.sources[pick]
-    s.w_op[op, OFFERED] += 1.0
+    s.w_ops[op].offered += 1.0
     job = new_job(s, now, _draw_value(s))
-    s.job_arrived[job] = op
-    s.job_next[job] = NONE
+    s.jobs[job].to = op
+    s.jobs[job].next = NONE
     return job

@@ -17,44 +17,20 @@ import numpy as np
 from foretide.apps import App
 from foretide.jit import lean_entry as entry
 from foretide.jit import lean_inner as inner
+from foretide.sim.agenda import set_due
 from foretide.sim.arrivals import new_arrival, schedule_arrival
 from foretide.sim.engine import DONE_FULL, FINISHED, POOL_FULL
 from foretide.sim.grouping import choose, regroup, served
-from foretide.sim.heap import heap_pop, heap_push
 from foretide.sim.jobs import draw_service, emit, free_job, note_arrival, note_done, pop, push
 from foretide.sim.state import (
-    BASE,
-    BATCH,
-    BATCH_AT,
-    BATCHES,
-    BATCHES_S,
-    BUSY_S,
-    CPU_S,
     DONE,
-    DROPPED,
     FANOUT,
     FREE_LEFT,
-    HEAP,
-    HOST,
-    IN_BATCH,
-    LENGTH,
     NEXT_ARRIVAL,
     NONE,
     NOW,
     OPEN,
-    OPERATOR,
-    OVERHEAD_S,
-    PAUSED,
-    PHASE,
-    REPLICAS,
-    SERVICE_S,
-    SLOT_DONE,
-    SLOW,
-    TASK_EVENTS,
-    TASK_S,
-    TASKS,
     TIMEOUT_S,
-    TRIGGER_S,
     State,
 )
 
@@ -75,94 +51,94 @@ class BatchCosts:
 
     def write(self, state: State, app: App) -> None:
         for i, name in enumerate(app.topology.names):
-            state.op_f[i, TRIGGER_S] = self.trigger_s
-            state.op_f[i, OVERHEAD_S] = self.overheads_s.get(name, self.overhead_s)
-            state.op_f[i, TASK_S] = self.task_s
+            state.ops["trigger_s"][i] = self.trigger_s
+            state.ops["overhead_s"][i] = self.overheads_s.get(name, self.overhead_s)
+            state.ops["task_s"][i] = self.task_s
 
 
 @inner
 def _await_trigger(s: Any, op: int, now: float) -> None:
     """Events wait at an operator that rests: it starts at its next trigger."""
-    trigger = s.op_f[op, TRIGGER_S]
+    trigger = s.ops[op].trigger_s
     at = now if trigger <= 0.0 else np.ceil(now / trigger - 1e-9) * trigger
-    s.op_i[op, PHASE] = AWAITED
-    heap_push(s, max(now, at), s.op_i[op, BASE])
+    s.ops[op].phase = AWAITED
+    set_due(s, s.ops[op].base, max(now, at))
 
 
 @inner
 def _start_batch(s: Any, op: int, now: float) -> None:
     """Take what waits, draw every event's service time on its task, and set the end of the batch."""
-    base, tasks = s.op_i[op, BASE], s.op_i[op, REPLICAS]
+    base, tasks = s.ops[op].base, s.ops[op].replicas
     for slot in range(base, base + tasks):
-        s.slot_f[slot, SERVICE_S] = 0.0
-        s.slot_f[slot, TASK_EVENTS] = 0.0
+        s.slots[slot].service_s = 0.0
+        s.slots[slot].task_events = 0.0
     first, last, count = NONE, NONE, 0
-    while s.slot_i[base, LENGTH] > 0:
+    while s.slots[base].length > 0:
         job = pop(s, base)
-        if now - s.job_entered[job] > s.clock[TIMEOUT_S]:
-            s.w_op[op, DROPPED] += 1.0
+        if now - s.jobs[job].entered > s.clock[TIMEOUT_S]:
+            s.w_ops[op].dropped += 1.0
             free_job(s, job)
             continue
-        slot = base + choose(s, op, s.job_value[job], now)
-        drawn = draw_service(s, op, s.job_value[job])
-        s.slot_f[slot, SERVICE_S] += drawn
-        served(s, op, slot, s.job_value[job], (drawn, now + s.slot_f[slot, SERVICE_S]))
-        s.slot_f[slot, TASK_EVENTS] += 1.0
-        s.job_next[job] = NONE
+        slot = base + choose(s, op, s.jobs[job].value, now)
+        drawn = draw_service(s, op, s.jobs[job].value)
+        s.slots[slot].service_s += drawn
+        served(s, op, slot, s.jobs[job].value, (drawn, now + s.slots[slot].service_s))
+        s.slots[slot].task_events += 1.0
+        s.jobs[job].next = NONE
         if first == NONE:
             first = job
         else:
-            s.job_next[last] = job
+            s.jobs[last].next = job
         last = job
         count += 1
-    s.op_i[op, BATCH] = first
-    s.op_i[op, IN_BATCH] = count
-    s.op_i[op, TASKS] = tasks
-    s.op_f[op, BATCH_AT] = now
+    s.ops[op].batch = first
+    s.ops[op].in_batch = count
+    s.ops[op].tasks = tasks
+    s.ops[op].batch_at = now
     if count == 0:
-        s.op_i[op, PHASE] = RESTING
+        s.ops[op].phase = RESTING
         return
-    s.op_i[op, PHASE] = RUNNING
-    heap_push(s, now + s.op_f[op, OVERHEAD_S] + _longest_task_s(s, op), base)
+    s.ops[op].phase = RUNNING
+    set_due(s, base, now + s.ops[op].overhead_s + _longest_task_s(s, op))
 
 
 @inner
 def _longest_task_s(s: Any, op: int) -> Any:
     """Seconds of the slowest task; a host with more running tasks than cores slows those that begin on it."""
-    base, longest = s.op_i[op, BASE], 0.0
-    for slot in range(base, base + s.op_i[op, TASKS]):
-        if s.slot_f[slot, TASK_EVENTS] == 0.0:
+    base, longest = s.ops[op].base, 0.0
+    for slot in range(base, base + s.ops[op].tasks):
+        if s.slots[slot].task_events == 0.0:
             continue
-        s.slot_f[slot, SLOW] = 1.0
-        host = s.slot_i[slot, HOST]
-        if host >= 0:
+        s.slots[slot].slow = 1.0
+        host = s.slots[slot].host
+        if host != NONE:
             s.host_busy[host] += 1
-            s.slot_f[slot, SLOW] = max(1.0, s.host_busy[host] / s.host_cores[host])
-        longest = max(longest, s.op_f[op, TASK_S] + s.slot_f[slot, SERVICE_S] * s.slot_f[slot, SLOW])
+            s.slots[slot].slow = max(1.0, s.host_busy[host] / s.host_cores[host])
+        longest = max(longest, s.ops[op].task_s + s.slots[slot].service_s * s.slots[slot].slow)
     return longest
 
 
 @inner
 def _close_batch(s: Any, op: int, now: float) -> None:
     """All events of a batch are sent on: count its tasks, and begin or await the next batch when events wait."""
-    base = s.op_i[op, BASE]
-    for slot in range(base, base + s.op_i[op, TASKS]):
-        if s.slot_f[slot, TASK_EVENTS] > 0.0:
-            s.w_slot[slot, BUSY_S] += s.slot_f[slot, SERVICE_S] * s.slot_f[slot, SLOW]
-            s.w_slot[slot, CPU_S] += s.slot_f[slot, SERVICE_S]
-            s.w_slot[slot, SLOT_DONE] += s.slot_f[slot, TASK_EVENTS]
-            s.slot_f[slot, TASK_EVENTS] = 0.0
-            if s.slot_i[slot, HOST] >= 0:
-                s.host_busy[s.slot_i[slot, HOST]] -= 1
-    s.w_op[op, BATCHES] += 1.0
-    s.w_op[op, BATCHES_S] += now - s.op_f[op, BATCH_AT]
-    s.op_i[op, PHASE] = RESTING
-    if s.slot_i[base, LENGTH] > 0 and not s.op_i[op, PAUSED]:
-        trigger = s.op_f[op, TRIGGER_S]
-        overran = now - s.op_f[op, BATCH_AT] >= trigger
+    base = s.ops[op].base
+    for slot in range(base, base + s.ops[op].tasks):
+        if s.slots[slot].task_events > 0.0:
+            s.w_slots[slot].busy_s += s.slots[slot].service_s * s.slots[slot].slow
+            s.w_slots[slot].cpu_s += s.slots[slot].service_s
+            s.w_slots[slot].done += s.slots[slot].task_events
+            s.slots[slot].task_events = 0.0
+            if s.slots[slot].host != NONE:
+                s.host_busy[s.slots[slot].host] -= 1
+    s.w_ops[op].batches += 1.0
+    s.w_ops[op].batches_s += now - s.ops[op].batch_at
+    s.ops[op].phase = RESTING
+    if s.slots[base].length > 0 and not s.ops[op].paused:
+        trigger = s.ops[op].trigger_s
+        overran = now - s.ops[op].batch_at >= trigger
         if overran:
-            s.op_i[op, PHASE] = AWAITED
-            heap_push(s, now, base)
+            s.ops[op].phase = AWAITED
+            set_due(s, base, now)
         else:
             _await_trigger(s, op, now)
 
@@ -177,21 +153,20 @@ def run(s: Any, until: float) -> int:
             return POOL_FULL
         if s.count[DONE] == s.done.size:
             return DONE_FULL
-        due = s.heap_time[0] if s.count[HEAP] > 0 else np.inf
+        due = s.due_time[1]
         arrival = s.clock[NEXT_ARRIVAL]
         ending = s.count[OPEN]
         job, now = NONE, s.clock[NOW]
         if ending != NONE:  # one event after another of the batch that has just ended
-            done = s.op_i[ending, BATCH]
+            done = s.ops[ending].batch
             if done == NONE:
                 s.count[OPEN] = NONE
                 _close_batch(s, ending, now)
                 continue
-            s.op_i[ending, BATCH] = s.job_next[done]
-            s.op_i[ending, IN_BATCH] -= 1
+            s.ops[ending].batch = s.jobs[done].next
+            s.ops[ending].in_batch -= 1
             note_done(s, ending, done, now)
-            job = emit(s, ending, done, now, NONE)
-            free_job(s, done)
+            job = emit(s, ending, done, now)
         elif min(due, arrival) >= until:
             s.clock[NOW] = until
             return FINISHED
@@ -202,19 +177,21 @@ def run(s: Any, until: float) -> int:
         else:
             now = due
             s.clock[NOW] = now
-            op = s.slot_i[heap_pop(s), OPERATOR]
-            if s.op_i[op, PHASE] == RUNNING:
+            slot = s.due_slot[1]
+            set_due(s, slot, np.inf)
+            op = s.slots[slot].operator
+            if s.ops[op].phase == RUNNING:
                 s.count[OPEN] = op
-            elif s.op_i[op, PAUSED]:
-                s.op_i[op, PHASE] = RESTING
+            elif s.ops[op].paused:
+                s.ops[op].phase = RESTING
             else:
                 _start_batch(s, op, now)
         while job != NONE:
-            following = s.job_next[job]
-            op = int(s.job_arrived[job])
+            following = s.jobs[job].next
+            op = s.jobs[job].to
             note_arrival(s, op, job, now)
-            push(s, s.op_i[op, BASE], job)
-            if s.op_i[op, PHASE] == RESTING and not s.op_i[op, PAUSED]:
+            push(s, s.ops[op].base, job)
+            if s.ops[op].phase == RESTING and not s.ops[op].paused:
                 _await_trigger(s, op, now)
             job = following
 
@@ -222,14 +199,14 @@ def run(s: Any, until: float) -> int:
 @entry
 def resume(s: Any, op: int) -> None:
     """Serve again: what has come meanwhile starts at once."""
-    s.op_i[op, PAUSED] = 0
-    if s.op_i[op, PHASE] == RESTING and s.slot_i[s.op_i[op, BASE], LENGTH] > 0:
-        s.op_i[op, PHASE] = AWAITED
-        heap_push(s, s.clock[NOW], s.op_i[op, BASE])
+    s.ops[op].paused = 0
+    if s.ops[op].phase == RESTING and s.slots[s.ops[op].base].length > 0:
+        s.ops[op].phase = AWAITED
+        set_due(s, s.ops[op].base, s.clock[NOW])
 
 
 @entry
 def resize(s: Any, op: int, replicas: int) -> None:
     """Tasks of the next batch; one that runs keeps its own."""
     regroup(s, op, replicas)
-    s.op_i[op, REPLICAS] = replicas
+    s.ops[op].replicas = replicas

@@ -13,21 +13,8 @@ import numpy as np
 from foretide.balance import osg_machine
 from foretide.jit import lean_inner as inner
 from foretide.sim.state import (
-    BASE,
-    BUSY_S,
     BY_VALUE,
-    CURSOR,
-    EVENT_S,
-    FREE_AT,
-    GIVEN,
-    GROUPING,
-    LAW,
-    LENGTH,
-    MEAN_S,
     NOW,
-    REPLICAS,
-    SLOT_DONE,
-    UTILIZATION,
     WINDOW_S,
     State,
 )
@@ -60,86 +47,105 @@ def choose(s: Any, op: int, value: int, now: float) -> Any:
     shuffle: one after another. key-hash: by the event's value, so that equal values meet. two-choices: the less used of a value's two
     replicas. load-aware: the lowest utilization. osg: the least estimated work. oracle: the least true work (it knows the costs).
     """
-    replicas, method = s.op_i[op, REPLICAS], s.op_i[op, GROUPING]
+    replicas, method = s.ops[op].replicas, s.ops[op].grouping
     if method == KEY:
         return np.int64(hashed(value) % np.uint64(replicas))
     if method == OSG:
-        return osg_machine.choose(s.osg, op, s.op_i[op, BASE], replicas, hashed(value), now)
+        return _ask(s.osg, op, s.ops[op].base, replicas, hashed(value), now)
     if method == TWO_CHOICES:
         return _less_used(s, op, value)
     if method == LOAD_AWARE:
         return _least_utilized(s, op)
     if method == ORACLE:
         return _soonest_free(s, op, value, now)
-    turn = s.op_i[op, CURSOR] + 1
+    turn = s.ops[op].cursor + 1
     turn = turn if turn < replicas else 0
-    s.op_i[op, CURSOR] = turn
+    s.ops[op].cursor = turn
     return turn
 
 
 @inner
 def _less_used(s: Any, op: int, value: int) -> Any:
-    base, replicas = s.op_i[op, BASE], np.uint64(s.op_i[op, REPLICAS])
+    base, replicas = s.ops[op].base, np.uint64(s.ops[op].replicas)
     first = np.int64(hashed(value) % replicas)
     second = np.int64(hashed(value + 1_000_003) % replicas)
-    chosen = first if s.fair[base + first, GIVEN] <= s.fair[base + second, GIVEN] else second
-    s.fair[base + chosen, GIVEN] += 1.0
+    chosen = first if s.fair[base + first].given <= s.fair[base + second].given else second
+    s.fair[base + chosen].given += 1.0
     return chosen
 
 
 @inner
 def _least_utilized(s: Any, op: int) -> Any:
     """Greedy on utilization; round-robin among equals and when everybody is full (``balance.load_aware``)."""
-    base, replicas = s.op_i[op, BASE], s.op_i[op, REPLICAS]
-    turn = (s.op_i[op, CURSOR] + 1) % replicas
+    base, replicas = s.ops[op].base, s.ops[op].replicas
+    turn = (s.ops[op].cursor + 1) % replicas
     chosen = turn
     for j in range(1, replicas):
         at = (turn + j) % replicas
-        if s.fair[base + at, UTILIZATION] < s.fair[base + chosen, UTILIZATION]:
+        if s.fair[base + at].utilization < s.fair[base + chosen].utilization:
             chosen = at
-    if s.fair[base + chosen, UTILIZATION] >= 1.0:
+    if s.fair[base + chosen].utilization >= 1.0:
         chosen = turn
-    s.fair[base + chosen, UTILIZATION] += s.fair[base + chosen, EVENT_S] / s.clock[WINDOW_S]
-    s.op_i[op, CURSOR] = chosen
+    s.fair[base + chosen].utilization += s.fair[base + chosen].event_s / s.clock[WINDOW_S]
+    s.ops[op].cursor = chosen
     return chosen
 
 
 @inner
 def _soonest_free(s: Any, op: int, value: int, now: float) -> Any:
-    base, chosen = s.op_i[op, BASE], 0
-    for j in range(1, s.op_i[op, REPLICAS]):
-        if s.fair[base + j, FREE_AT] < s.fair[base + chosen, FREE_AT]:
+    base, chosen = s.ops[op].base, 0
+    for j in range(1, s.ops[op].replicas):
+        if s.fair[base + j].free_at < s.fair[base + chosen].free_at:
             chosen = j
-    cost = s.by_value_s[op, value] if s.op_i[op, LAW] == BY_VALUE else s.op_f[op, MEAN_S]
-    s.fair[base + chosen, FREE_AT] = max(s.fair[base + chosen, FREE_AT], now) + cost
+    cost = s.by_value_s[op, value] if s.ops[op].law == BY_VALUE else s.ops[op].mean_s
+    s.fair[base + chosen].free_at = max(s.fair[base + chosen].free_at, now) + cost
     return chosen
+
+
+@inner
+def _ask(m: Any, op: int, base: int, replicas: int, key: Any, now: float) -> Any:
+    if m is not None:  # known when this is compiled, here and below: worlds without osg have no machines and run without their code
+        return osg_machine.choose(m, op, base, replicas, key, now)
+    return 0
+
+
+@inner
+def _tell(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, work: tuple[float, float]) -> None:
+    if m is not None:
+        osg_machine.finished(m, op, base, replicas, slot, key, work)
+
+
+@inner
+def _tell_size(m: Any, op: int, base: int, counts: tuple[int, int], now: float) -> None:
+    if m is not None:
+        osg_machine.resized(m, op, base, counts, now)
 
 
 @inner
 def served(s: Any, op: int, slot: int, value: int, work: tuple[float, float]) -> None:
     """A replica is done with an event: ``work`` is the seconds of service (0 when it dropped the event) and the instant it ended."""
-    if s.op_i[op, GROUPING] == OSG:
-        osg_machine.finished(s.osg, op, s.op_i[op, BASE], s.op_i[op, REPLICAS], slot, hashed(value), work)
+    if s.ops[op].grouping == OSG:
+        _tell(s.osg, op, s.ops[op].base, s.ops[op].replicas, slot, hashed(value), work)
 
 
 @inner
 def regroup(s: Any, op: int, replicas: int) -> None:
     """The replica count is about to change; waiting events will be dealt anew."""
-    if s.op_i[op, GROUPING] == OSG:
-        osg_machine.resized(s.osg, op, s.op_i[op, BASE], (s.op_i[op, REPLICAS], replicas), s.clock[NOW])
-    for slot in range(s.op_i[op, BASE], s.op_i[op, BASE] + replicas):
-        s.fair[slot, GIVEN] = 0.0
-        s.fair[slot, UTILIZATION] = 0.0
-        s.fair[slot, FREE_AT] = 0.0
+    if s.ops[op].grouping == OSG:
+        _tell_size(s.osg, op, s.ops[op].base, (s.ops[op].replicas, replicas), s.clock[NOW])
+    for slot in range(s.ops[op].base, s.ops[op].base + replicas):
+        s.fair[slot].given = 0.0
+        s.fair[slot].utilization = 0.0
+        s.fair[slot].free_at = 0.0
 
 
 def close_groups(s: State, window_s: float) -> None:
     """What the window taught, before its counters are cleared: each replica's service time, and what still waits for it."""
-    done = s.w_slot[:, SLOT_DONE]
+    done, event_s = s.w_slots["done"], s.fair["event_s"]
     worked = done > 0
-    now_s = s.w_slot[worked, BUSY_S] / done[worked]
-    before_s = s.fair[worked, EVENT_S]
-    s.fair[worked, EVENT_S] = np.where(before_s > 0, 0.5 * (before_s + now_s), now_s)
+    now_s = s.w_slots["busy_s"][worked] / done[worked]
+    before_s = event_s[worked]
+    event_s[worked] = np.where(before_s > 0, 0.5 * (before_s + now_s), now_s)
     s.clock[WINDOW_S] = window_s
-    s.fair[:, UTILIZATION] = s.slot_i[:, LENGTH] * s.fair[:, EVENT_S] / window_s
-    s.fair[:, GIVEN] = 0.0
+    s.fair["utilization"] = s.slots["length"] * event_s / window_s
+    s.fair["given"] = 0.0

@@ -13,40 +13,7 @@ from foretide.model import Host, Latency, Sample
 from foretide.sim import batch, engine
 from foretide.sim.grouping import GROUPINGS, OSG, close_groups
 from foretide.sim.latency import Latencies, summary
-from foretide.sim.state import (
-    AGE,
-    ARRIVED,
-    BASE,
-    BATCHES,
-    BATCHES_S,
-    BUSY_S,
-    CPU_S,
-    DONE,
-    DROPPED,
-    GAP,
-    GAP2,
-    GAPS,
-    HOST,
-    IN_BATCH,
-    JOB,
-    LENGTH,
-    NONE,
-    OFFERED,
-    PROCESSED,
-    REPLICAS,
-    SLOT_DONE,
-    SOJOURN,
-    TARGET_S,
-    TASK_EVENTS,
-    WITHIN,
-    WORK2,
-    WORK_S,
-    WORKS,
-    State,
-    bin_middles_s,
-    grown,
-    new_state,
-)
+from foretide.sim.state import DONE, NONE, TARGET_S, W_OPS, State, bin_middles_s, grown, new_state
 
 _MIDDLES_MS = bin_middles_s() * 1e3
 
@@ -102,7 +69,7 @@ class QueueModel:
             self.state.count[DONE] = 0
 
     def resize(self, op: int, replicas: int) -> None:
-        if self.state.op_i[op, REPLICAS] != replicas:
+        if self.state.ops["replicas"][op] != replicas:
             self._engine.resize(self.state, op, replicas)
 
     def pause(self, op: int, seconds: float) -> None:
@@ -114,14 +81,15 @@ class QueueModel:
     def place(self, op: int, hosts: Sequence[int]) -> None:
         """Replica r sits on ``hosts[r % len(hosts)]`` from now on; a service under way moves with it."""
         s = self.state
-        base, most = int(s.op_i[op, BASE]), self.app.topology.operators[op].max_replicas
+        base, most = int(s.ops["base"][op]), self.app.topology.operators[op].max_replicas
         for slot in range(base, base + most):
-            old, new = int(s.slot_i[slot, HOST]), hosts[(slot - base) % len(hosts)]
-            if old != new and (s.slot_i[slot, JOB] != NONE or s.slot_f[slot, TASK_EVENTS] > 0):
-                if old >= 0:
+            at = s.slots[slot]
+            old, new = int(at["host"]), hosts[(slot - base) % len(hosts)]
+            if old != new and (at["job"] != NONE or at["task_events"] > 0):
+                if old != NONE:
                     s.host_busy[old] -= 1
                 s.host_busy[new] += 1
-            s.slot_i[slot, HOST] = new
+            at["host"] = new
 
     def measure(
         self, at: float, window_s: float, hosts: Mapping[int, str]
@@ -137,59 +105,59 @@ class QueueModel:
         emitted: dict[str, dict[str, float]] = {n: {} for n in self.app.topology.names}
         for (p, c), n in zip(self._edges, s.w_edge.tolist(), strict=False):
             emitted[p][c] = n
-        base = s.op_i[:, BASE]
-        waiting = np.add.reduceat(s.slot_i[:, LENGTH] + (s.slot_i[:, JOB] != NONE), base) + s.op_i[:, IN_BATCH]
+        held = s.slots["length"] + (s.slots["job"] != NONE)
+        waiting = np.add.reduceat(held, s.ops["base"]) + s.ops["in_batch"]
         samples = {
             name: self._sample(i, int(waiting[i]), emitted[name], window_s) for i, name in enumerate(self.app.topology.names)
         }
         seen = self._hosts(window_s, hosts)
         close_groups(s, window_s)
-        for counted in (s.w_op, s.w_slot, s.w_edge, s.ages):
-            counted.fill(0)
+        for counted in (s.w_ops, s.w_slots, s.w_edge, s.ages):
+            counted[...] = 0
         return samples, summary(left, self.target_s), seen
 
     def _sample(self, i: int, backlog: int, emitted: dict[str, float], window_s: float) -> Sample:
         s = self.state
-        w, o = s.w_op[i].tolist(), s.op_i[i].tolist()
+        w = dict(zip(W_OPS.fields or (), s.w_ops[i].tolist(), strict=True))
         name = self.app.topology.names[i]
-        first, replicas = o[BASE], o[REPLICAS]
-        mine = s.w_slot[first : first + self.app.topology.operators[i].max_replicas]
-        done = w[PROCESSED]
+        first, replicas = int(s.ops["base"][i]), int(s.ops["replicas"][i])
+        mine = s.w_slots[first : first + self.app.topology.operators[i].max_replicas]
+        done = w["processed"]
         return Sample(
-            arrived=w[ARRIVED],
+            arrived=w["arrived"],
             processed=done,
             backlog=backlog,
             replicas=replicas,
             emitted=emitted,
-            busy_s=float(mine[:, BUSY_S].sum()),
-            offered=w[OFFERED] if name in self.app.topology.sources else None,
-            dropped=w[DROPPED],
-            sojourn_s=w[SOJOURN] / done if done else None,
+            busy_s=float(mine["busy_s"].sum()),
+            offered=w["offered"] if name in self.app.topology.sources else None,
+            dropped=w["dropped"],
+            sojourn_s=w["sojourn"] / done if done else None,
             latency=self._ages(i, w) if done else None,
-            replica_busy_s=tuple(mine[:replicas, BUSY_S].tolist()),
-            replica_processed=tuple(mine[:replicas, SLOT_DONE].tolist()),
-            scv_arrival=_scv(w[GAPS], w[GAP], w[GAP2]),
-            scv_service=_scv(w[WORKS], w[WORK_S], w[WORK2]),
-            batches=w[BATCHES] if self._engine is BATCHED else None,
-            batch_s=w[BATCHES_S] / w[BATCHES] if w[BATCHES] else None,
+            replica_busy_s=tuple(mine["busy_s"][:replicas].tolist()),
+            replica_processed=tuple(mine["done"][:replicas].tolist()),
+            scv_arrival=_scv(w["gaps"], w["gap"], w["gap2"]),
+            scv_service=_scv(w["works"], w["work_s"], w["work2"]),
+            batches=w["batches"] if self._engine is BATCHED else None,
+            batch_s=w["batches_s"] / w["batches"] if w["batches"] else None,
         )
 
-    def _ages(self, i: int, w: list[float]) -> Latency:
+    def _ages(self, i: int, w: dict[str, float]) -> Latency:
         cumulated = np.cumsum(self.state.ages[i])
-        at = np.searchsorted(cumulated, np.ceil(np.array([0.5, 0.9, 0.99]) * w[PROCESSED]))
+        at = np.searchsorted(cumulated, np.ceil(np.array([0.5, 0.9, 0.99]) * w["processed"]))
         p50, p90, p99 = _MIDDLES_MS[np.minimum(at, len(_MIDDLES_MS) - 1)].tolist()
-        within = w[WITHIN] if np.isfinite(self.state.clock[TARGET_S]) else None
-        return Latency(w[PROCESSED], w[AGE] / w[PROCESSED] * 1e3, p50, p90, p99, within)
+        within = w["within"] if np.isfinite(self.state.clock[TARGET_S]) else None
+        return Latency(w["processed"], w["age"] / w["processed"] * 1e3, p50, p90, p99, within)
 
     def _hosts(self, window_s: float, names: Mapping[int, str]) -> tuple[Host, ...]:
         s, found = self.state, []
         for host, name in names.items():
             loads: dict[str, float] = {}
             for i, op in enumerate(self.app.topology.names):
-                first, most = int(s.op_i[i, BASE]), self.app.topology.operators[i].max_replicas
-                here = s.slot_i[first : first + most, HOST] == host
-                if here[: int(s.op_i[i, REPLICAS])].any():
-                    loads[op] = float(s.w_slot[first : first + most, CPU_S][here].sum()) / window_s
+                first, most = int(s.ops["base"][i]), self.app.topology.operators[i].max_replicas
+                here = s.slots["host"][first : first + most] == host
+                if here[: int(s.ops["replicas"][i])].any():
+                    loads[op] = float(s.w_slots["cpu_s"][first : first + most][here].sum()) / window_s
             cores = float(s.host_cores[host])
             found.append(Host(name, sum(loads.values()) / cores, cores, loads))
         return tuple(found)

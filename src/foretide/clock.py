@@ -5,6 +5,11 @@ from __future__ import annotations
 import threading
 import time
 
+POLL_S = 0.5
+"""An operator behind an edge looks this often for events, or at every trigger where that comes sooner ..."""
+PAUSE = 0.75
+"""... and starts its next batch this many triggers after the last one at the earliest: on Spark, and in the simulator's micro-batches."""
+
 
 class WallClock:
     """UTC seconds; waiting ends at once when ``stop`` is set."""

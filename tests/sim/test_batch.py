@@ -1,5 +1,7 @@
 """Micro-batches by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from networks import single
@@ -42,19 +44,30 @@ def test_a_batch_that_overruns_is_followed_at_once():
     assert w.latencies_ms()[0].tolist() == pytest.approx([5600] * 10 + [5600 + 1100 - 1000])
 
 
+TWO = App(
+    "two",
+    "",
+    "test",
+    Topology((Operator("a"), Operator("b", inputs=("a",)))),
+    {"a": Service(0.1), "b": Service(0.1)},
+    values=Values(1),
+)
+
+
 def test_outputs_reach_the_next_operator_when_the_batch_ends_and_new_replicas_serve_the_next_batch():
-    app = App(
-        "two",
-        "",
-        "test",
-        Topology((Operator("a"), Operator("b", inputs=("a",)))),
-        {"a": Service(0.1), "b": Service(0.1)},
-        values=Values(1),
-    )
-    w = world(app, [4] + [0] * 9)
+    w = world(TWO, [4] + [0] * 9)
     w.apply(Plan({"b": 4}))
-    # a: 0 + 0.6 + 0.4 = 1.0 s; b starts at its trigger at 2 s and takes 0.6 + 0.1 s on four tasks
-    assert w.read(10.0).latency.mean_ms == pytest.approx(2700)
+    # a: 0 + 0.6 + 0.4 = 1.0 s; b looks every 0.5 s, starts at 1.0 s and takes 0.6 + 0.1 s on four tasks
+    assert w.read(10.0).latency.mean_ms == pytest.approx(1700)
+
+
+def test_an_operator_behind_an_edge_rests_after_a_start():
+    """As above, and one event at 2 s: a is done with it at 2.7 s; b may start two triggers after 1.0 s: done at 5.0 + 0.7 s."""
+    costs = replace(COSTS, pause=2.0)
+    w = World(TWO, Load("by hand", np.array([4, 0, 1] + [0] * 7)), WorldSettings(mode="batch", batch=costs, window_s=10.0))
+    w.apply(Plan({"b": 4}))
+    w.read(10.0)
+    assert sorted(w.latencies_ms()[0].tolist()) == pytest.approx([1700] * 4 + [3700])
 
 
 def test_events_in_a_running_batch_are_backlog():

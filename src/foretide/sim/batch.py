@@ -3,7 +3,8 @@
 Every operator is a query of its own. At its trigger it takes all events that wait and deals them out to ``replicas`` tasks by the
 grouping; the batch costs a fixed overhead and then lasts as long as its slowest task; only when it ends are its events processed, its
 outputs delivered and its busy time known. Triggers are multiples of the interval; a batch that overran is followed at once by the
-next, and no batch runs without events.
+next, and no batch runs without events. An operator behind an edge looks more often than the trigger, but rests a while after each start,
+as ``foretide.spark`` does it: a chain's latency is then not a multiple of the trigger.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from foretide.apps import App
+from foretide.clock import PAUSE, POLL_S
 from foretide.jit import lean_entry as entry
 from foretide.jit import lean_inner as inner
 from foretide.sim.agenda import set_due
@@ -41,17 +43,24 @@ RESTING, AWAITED, RUNNING = range(3)  # phases of an operator
 class BatchCosts:
     """What a micro-batch costs beside its events: ``overhead_s`` per batch (or per operator), ``task_s`` for a task with events.
 
-    The defaults are of the order of a small local Spark with Python tasks; ``foretide.sim.calibrate`` finds those of a recorded run.
+    Operators that read a source start every ``trigger_s``. The others look every ``poll_s`` (0: every trigger) and start at most
+    every ``pause`` triggers. The defaults are of the order of a small local Spark with Python tasks; ``foretide.sim.calibrate`` finds
+    those of a recorded run.
     """
 
     trigger_s: float = 1.0
     overhead_s: float = 0.3
     task_s: float = 0.02
     overheads_s: Mapping[str, float] = field(default_factory=dict)
+    poll_s: float = POLL_S
+    pause: float = PAUSE
 
     def write(self, state: State, app: App) -> None:
         for i, name in enumerate(app.topology.names):
-            state.ops["trigger_s"][i] = self.trigger_s
+            behind = name not in app.topology.sources and self.poll_s > 0.0
+            state.ops["trigger_s"][i] = min(self.poll_s, self.trigger_s) if behind else self.trigger_s
+            state.ops["pause_s"][i] = self.pause * self.trigger_s if behind else 0.0
+            state.ops["batch_at"][i] = -np.inf
             state.ops["overhead_s"][i] = self.overheads_s.get(name, self.overhead_s)
             state.ops["task_s"][i] = self.task_s
 
@@ -59,10 +68,10 @@ class BatchCosts:
 @inner
 def _await_trigger(s: Any, op: int, now: float) -> None:
     """Events wait at an operator that rests: it starts at its next trigger."""
-    trigger = s.ops[op].trigger_s
-    at = now if trigger <= 0.0 else np.ceil(now / trigger - 1e-9) * trigger
+    trigger, ready = s.ops[op].trigger_s, max(now, s.ops[op].batch_at + s.ops[op].pause_s)
+    at = ready if trigger <= 0.0 else np.ceil(ready / trigger - 1e-9) * trigger
     s.ops[op].phase = AWAITED
-    set_due(s, s.ops[op].base, max(now, at))
+    set_due(s, s.ops[op].base, max(ready, at))
 
 
 @inner
@@ -134,9 +143,7 @@ def _close_batch(s: Any, op: int, now: float) -> None:
     s.w_ops[op].batches_s += now - s.ops[op].batch_at
     s.ops[op].phase = RESTING
     if s.slots[base].length > 0 and not s.ops[op].paused:
-        trigger = s.ops[op].trigger_s
-        overran = now - s.ops[op].batch_at >= trigger
-        if overran:
+        if now - s.ops[op].batch_at >= max(s.ops[op].trigger_s, s.ops[op].pause_s):  # it overran
             s.ops[op].phase = AWAITED
             set_due(s, base, now)
         else:

@@ -1,12 +1,13 @@
 """Calibration: a twin of a recorded pipeline. What the journal measured becomes an app and the costs of its micro-batches.
 
 Service times, their variation and selectivities are read off; a batch's overhead cannot be seen, so it is found: the twin runs the
-recorded load with the recorded replicas, and each operator's overhead is moved until its events stay as long as they really did.
+recorded load with the recorded replicas, and each operator's overhead is moved until its batches take as long as they really did (or,
+where the journal does not say how long batches took, until events stay as long).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -67,15 +68,15 @@ def calibrate(recording: Path | str, *, trigger_s: float = 1.0, after_s: float =
 def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 1.0) -> Twin:
     """A twin of the measured windows given."""
     app = app_of(topology, recorded)
-    stays_s = {n: _mean_stay_s([s.samples[n] for s in recorded]) for n in topology.names}
+    wanted_s = {n: _mean_batch_s(recorded, n) or _mean_stay_s(recorded, n) for n in topology.names}
     overheads_s = dict.fromkeys(topology.names, 0.3 * trigger_s)
     twin = Twin(app, BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s), float(np.mean([s.window_s for s in recorded])))
     for _ in range(_ROUNDS):
         seen = twin.replay(recorded)
-        for name, stay_s in stays_s.items():
-            found_s = _mean_stay_s([s.samples[name] for s in seen])
-            if stay_s is not None and found_s is not None:
-                overheads_s[name] = max(0.0, overheads_s[name] + _PACE * (stay_s - found_s))
+        for name, real_s in wanted_s.items():
+            found_s = (_mean_batch_s if _mean_batch_s(recorded, name) else _mean_stay_s)(seen, name)
+            if real_s is not None and found_s is not None:
+                overheads_s[name] = max(0.0, overheads_s[name] + _PACE * (real_s - found_s))
         twin = replace(twin, costs=replace(twin.costs, overheads_s=dict(overheads_s)))
     return twin
 
@@ -118,6 +119,14 @@ def _offered(sample: Sample) -> float:
     return sample.arrived if sample.offered is None else sample.offered
 
 
-def _mean_stay_s(samples: Sequence[Sample]) -> float | None:
-    known = [(s.sojourn_s, s.processed) for s in samples if s.sojourn_s is not None and s.processed > 0]
-    return sum(t * n for t, n in known) / sum(n for _, n in known) if known else None
+def _mean_batch_s(recorded: Sequence[Snapshot], name: str) -> float | None:
+    return _mean((s.samples[name].batch_s, s.samples[name].batches or 0.0) for s in recorded)
+
+
+def _mean_stay_s(recorded: Sequence[Snapshot], name: str) -> float | None:
+    return _mean((s.samples[name].sojourn_s, s.samples[name].processed) for s in recorded)
+
+
+def _mean(weighted: Iterable[tuple[float | None, float]]) -> float | None:
+    known = [(value, weight) for value, weight in weighted if value is not None and weight > 0]
+    return sum(v * w for v, w in known) / sum(w for _, w in known) if known else None

@@ -35,7 +35,7 @@ JOBS = _record(f8="entered arrived", u4="value next to")
 OPS = _record(
     i4="base most replicas grouping cursor law edges edges_end splits paused idle phase in_batch tasks",
     u4="batch",
-    f8="mean_s spread last_arrival trigger_s overhead_s task_s batch_at",
+    f8="mean_s spread last_arrival trigger_s pause_s overhead_s task_s batch_at",
 )
 # a slot: its queue, the job it works on, an entry in the ring of idle replicas; since when it is busy (within the window), the service
 # time drawn, the slow-down it was started with, events of a task

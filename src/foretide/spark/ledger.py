@@ -20,7 +20,7 @@ from foretide.spark.meter import Report
 @dataclass(frozen=True)
 class Batch:
     """One delivered batch. ``waited_s`` sums over its events the time from their delivery here to now; ``grouping_s`` is what tasks
-    spent on assigning events and on learning from them."""
+    spent on assigning events and on learning from them; ``took_s`` is from Spark's start of the batch to its delivery."""
 
     manifest: Manifest
     consumed: Mapping[str, int]
@@ -30,6 +30,7 @@ class Batch:
     waited_s: float = 0.0
     latency_of: tuple[Array, float, float] | None = None
     grouping_s: float = 0.0
+    took_s: float = 0.0
 
     @property
     def events(self) -> int:
@@ -56,6 +57,12 @@ class Window:
     @property
     def sojourn_s(self) -> float | None:
         return sum(b.waited_s for b in self.batches) / self.processed if self.processed else None
+
+    @property
+    def batch_s(self) -> float | None:
+        """Mean seconds of the batches that had events."""
+        took_s = [b.took_s for b in self.batches if b.events]
+        return sum(took_s) / len(took_s) if took_s else None
 
     @property
     def diverted(self) -> int:

@@ -66,6 +66,8 @@ class PipelineProbe:
             replica_busy_s=by_replica[0] if by_replica else None,
             replica_processed=by_replica[1] if by_replica else None,
             scv_service=window.scv_service,
+            batches=float(sum(1 for b in window.batches if b.events)),
+            batch_s=window.batch_s,
         )
 
     def _end_to_end(self, windows: dict[str, Window]) -> Latency | None:

@@ -22,6 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from foretide.balance.osg import OnlineShuffle
+from foretide.clock import PAUSE, POLL_S
 from foretide.errors import PipelineFailed
 from foretide.spark.checkpoints import Checkpoint
 from foretide.spark.edge_source import edge_stream
@@ -38,7 +39,6 @@ from foretide.spark.wiring import ERROR, OUT, TO, Wired, apply_frame, open_sourc
 if TYPE_CHECKING:
     from foretide.spark.running import Running
 
-POLL_S = 0.5
 START_TRIES = 3
 DEAD = "dead"
 
@@ -91,7 +91,7 @@ class OperatorQuery:
         parts = [p.select(*taken.names) for p in parts]
         if self.wired.producers:
             where = (self.running.path / "edges", self.name, self.wired.producers)
-            pause_s = 0.75 * self.running.pipeline.trigger_s
+            pause_s = PAUSE * self.running.pipeline.trigger_s
             parts.append(edge_stream(spark, where, stamped(self.wired.takes), self.running.limit_file(self.name), pause_s))
         frame = parts[0]
         for part in parts[1:]:
@@ -126,7 +126,8 @@ class OperatorQuery:
         pieces, generated = self._taken(batch)
         staging = self.outbox.stage(batch)
         begun = time.perf_counter()
-        work = replace(self._work, arrived_at=self.checkpoint.instant(batch)) if self.wired.stamped_late else self._work
+        logged_at = self.checkpoint.instant(batch)
+        work = replace(self._work, arrived_at=logged_at)
         count, reports = self._run(frame, replicas, [p for found in pieces.values() for p in found], work, staging)
         spent_s = time.perf_counter() - begun
         consumed = {p: sum(f.events for f in found) for p, found in pieces.items()} | generated
@@ -145,7 +146,8 @@ class OperatorQuery:
         waited_s = sum(f.events * (now - f.delivered_at) for found in pieces.values() for f in found)
         if not pieces:
             waited_s = sum(now * r.processed - r.stamp_sum for r in reports)
-        done = Batch(manifest, consumed, delivered, reports, None, max(0.0, waited_s), latency_of, self._grouping_s)
+        took_s = max(0.0, now - logged_at)
+        done = Batch(manifest, consumed, delivered, reports, None, max(0.0, waited_s), latency_of, self._grouping_s, took_s)
         self.running.delivered(self, done, spent_s)
         if reports:
             self.grouping.learn(feedback(self.grouping, reports, replicas, spent_s))

@@ -45,6 +45,7 @@ def test_the_topology_of_splits_joins_and_loops(pipeline: Pipeline) -> None:
         (lambda p: p.operator(inputs="src", name="b", min_replica=2), "unknown operator setting 'min_replica'; did you mean"),
         (lambda p: p.operator(inputs="src", name="b", on_error="ignore"), "unknown on_error 'ignore'"),
         (lambda p: p.operator(inputs="src", name="b", grouping="shufle"), "unknown grouping 'shufle'; did you mean 'shuffle'"),
+        (lambda p: p.operator(inputs="src", name="b", stateful=True), "'stateful' is for DataFrame functions"),
         (lambda p: p.frame(inputs="src", name="b", on_error="divert"), "cannot divert single events"),
     ],
 )  # fmt: skip

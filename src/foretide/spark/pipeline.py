@@ -172,6 +172,10 @@ class Pipeline:
         for setting in settings:
             if setting not in valid:
                 raise unknown("operator setting", setting, valid)
+            if setting in ("stateful", "output_mode") and kind != "frame":
+                raise InvalidConfig(
+                    f"'{setting}' is for DataFrame functions, which keep state in Spark: declare the operator with frame"
+                )
         if settings.get("on_error", "fail") not in ("fail", "divert"):
             raise unknown("on_error", settings["on_error"], ("fail", "divert"))
         if isinstance(chosen := settings.get("grouping"), str):

@@ -136,7 +136,7 @@ def _gives(spark: SparkSession, step: Step, takes: StructType) -> tuple[Mapping[
                 f"operator '{step.name}': cost column '{column}' is not among its input's: {', '.join(takes.names)}"
             )
     if step.kind != "frame":
-        return given, bool(step.stateful)
+        return given, False
     example = spark.readStream.format("rate").load().select(*[sf.lit(None).cast(f.dataType).alias(f.name) for f in stamped(takes)])
     result = apply_frame(step, example)
     plan = str(result._jdf.queryExecution().analyzed())

@@ -42,15 +42,12 @@ def mean_latency_ms(snapshots: list[Snapshot]) -> float:
 
 
 def test_known_parameters_are_found_again():
-    """Overheads as the median of five recordings: three minutes of random service leave a single one up to 0.35 s off."""
     twins = [fitted(PIPELINE.topology, recorded(seed), trigger_s=2.0) for seed in range(5)]
     for name, service in PIPELINE.service.items():
         for twin in twins:
             assert twin.app.service[name].mean_s == pytest.approx(service.mean_s, rel=0.02)
             assert twin.app.service[name].law == service.law
-        found_s = [twin.costs.overheads_s[name] for twin in twins]
-        assert found_s == pytest.approx([COSTS.overheads_s[name]] * 5, abs=0.35)
-        assert np.median(found_s) == pytest.approx(COSTS.overheads_s[name], abs=0.15)
+            assert twin.costs.overheads_s[name] == pytest.approx(COSTS.overheads_s[name], abs=0.06)
     assert twins[0].app.share("parse", "rate") == pytest.approx(0.7, rel=0.02)
 
 
@@ -60,10 +57,16 @@ def test_the_second_half_is_foretold_from_the_first(tmp_path):
         for s in seen:
             journal.append(Decision(s.at, "observed", "advise", s))
     twin = calibrate(tmp_path / "run.jsonl", trigger_s=2.0, until_s=90.0)
-    assert mean_latency_ms(twin.replay(seen[9:])) == pytest.approx(mean_latency_ms(seen[9:]), rel=0.1)
+    assert mean_latency_ms(twin.replay(seen)[9:]) == pytest.approx(mean_latency_ms(seen[9:]), rel=0.1)
 
 
 def test_an_operator_that_did_nothing_is_an_error():
     quiet = World(PIPELINE, Load("none", np.zeros(10)), mode="batch", window_s=10.0).read(10.0)
     with pytest.raises(NotReady, match="'parse' processed nothing"):
         fitted(PIPELINE.topology, [quiet])
+
+
+def test_windows_that_do_not_tell_of_batches_are_an_error():
+    events = World(PIPELINE, Load("steady", np.full(10, 50.0)), window_s=10.0).read(10.0)
+    with pytest.raises(NotReady, match="how long the batches of operator 'parse' took"):
+        fitted(PIPELINE.topology, [events])

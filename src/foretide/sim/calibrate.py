@@ -1,13 +1,12 @@
 """Calibration: a twin of a recorded pipeline. What the journal measured becomes an app and the costs of its micro-batches.
 
 Service times, their variation and selectivities are read off; a batch's overhead cannot be seen, so it is found: the twin runs the
-recorded load with the recorded replicas, and each operator's overhead is moved until its batches take as long as they really did (or,
-where the journal does not say how long batches took, until events stay as long).
+recorded load with the recorded replicas, and each operator's overhead is moved until its batches take as long as they really did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,8 +21,7 @@ from foretide.sim.batch import BatchCosts
 from foretide.sim.world import World, WorldSettings
 from foretide.topology import Topology
 
-_ROUNDS = 25
-_PACE = 0.7
+_ROUNDS = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,16 +66,13 @@ def calibrate(recording: Path | str, *, trigger_s: float = 1.0, after_s: float =
 def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 1.0) -> Twin:
     """A twin of the measured windows given."""
     app = app_of(topology, recorded)
-    wanted_s = {n: _mean_batch_s(recorded, n) or _mean_stay_s(recorded, n) for n in topology.names}
+    real_s = {n: _mean_batch_s(recorded, n) for n in topology.names}
     overheads_s = dict.fromkeys(topology.names, 0.3 * trigger_s)
     twin = Twin(app, BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s), float(np.mean([s.window_s for s in recorded])))
     for _ in range(_ROUNDS):
         seen = twin.replay(recorded)
-        for name, real_s in wanted_s.items():
-            found_s = (_mean_batch_s if _mean_batch_s(recorded, name) else _mean_stay_s)(seen, name)
-            if real_s is not None and found_s is not None:
-                overheads_s[name] = max(0.0, overheads_s[name] + _PACE * (real_s - found_s))
-        twin = replace(twin, costs=replace(twin.costs, overheads_s=dict(overheads_s)))
+        overheads_s = {n: max(0.0, overheads_s[n] + real_s[n] - _mean_batch_s(seen, n)) for n in topology.names}
+        twin = replace(twin, costs=replace(twin.costs, overheads_s=overheads_s))
     return twin
 
 
@@ -119,14 +114,11 @@ def _offered(sample: Sample) -> float:
     return sample.arrived if sample.offered is None else sample.offered
 
 
-def _mean_batch_s(recorded: Sequence[Snapshot], name: str) -> float | None:
-    return _mean((s.samples[name].batch_s, s.samples[name].batches or 0.0) for s in recorded)
-
-
-def _mean_stay_s(recorded: Sequence[Snapshot], name: str) -> float | None:
-    return _mean((s.samples[name].sojourn_s, s.samples[name].processed) for s in recorded)
-
-
-def _mean(weighted: Iterable[tuple[float | None, float]]) -> float | None:
-    known = [(value, weight) for value, weight in weighted if value is not None and weight > 0]
-    return sum(v * w for v, w in known) / sum(w for _, w in known) if known else None
+def _mean_batch_s(recorded: Sequence[Snapshot], name: str) -> float:
+    samples = [s.samples[name] for s in recorded]
+    known = [(s.batch_s, s.batches) for s in samples if s.batch_s is not None and s.batches]
+    if not known:
+        raise NotReady(
+            f"no window tells how long the batches of operator '{name}' took: record the pipeline on Spark with this version"
+        )
+    return sum(took_s * n for took_s, n in known) / sum(n for _, n in known)

@@ -144,7 +144,8 @@ def _progress() -> Iterator[comparing.Progress]:
         def tell(name: str, done: int, total: int) -> None:
             if name not in tasks:
                 tasks[name] = bars.add_task(name, total=total)
-            bars.update(tasks[name], completed=done)
+            said = name if done < total else f"{name}, now its figures and the optimum"
+            bars.update(tasks[name], completed=done, description=said)
 
         yield tell
 

@@ -96,6 +96,18 @@ def test_estimates_of_when_replicas_are_free_are_true_after_learning() -> None:
     np.testing.assert_allclose(estimated, np.maximum(servers.free_at[:4], at[-1]), atol=0.15)
 
 
+def test_a_pair_tells_what_its_sender_still_holds() -> None:
+    """Of 50 events of 0.1 s each replica has done 20, two windows of 10, when its pair leaves at 2 s: it will be free at 5 s."""
+    m = new_machine(1, 2, window=10)
+    for _ in range(100):
+        choose(m, 0, 0, 2, KEYS[0], 0.0)
+    for done in range(1, 21):
+        for slot in range(2):
+            finished(m, 0, 0, 2, slot, KEYS[0], (0.1, 0.1 * done))
+    assert m.op_i[0, osg.PHASE] == osg.SEND_ALL
+    np.testing.assert_allclose(m.slot_f[:2, osg.FREE_AT], 5.0)
+
+
 @pytest.mark.parametrize("counts", [(2, 8, 3)])
 def test_replicas_change_and_nobody_is_flooded(counts: tuple[int, ...]) -> None:
     servers = Servers(counts[0])

@@ -5,9 +5,14 @@ it sends both sketches to the scheduler, resets them and starts over; else the s
 every replica sent a pair; then SEND_ALL (the next k events, round-robin, carry a sync request), WAIT_ALL (collect how far each replica
 is off the scheduler's estimate), RUN (each event to the replica of least estimate). New sketches lead back to SEND_ALL.
 
-One correction: the paper's estimate is a replica's *cumulated* execution time. A replica that got more work in the past, and has long done
+Two corrections. The paper's estimate is a replica's *cumulated* execution time. A replica that got more work in the past, and has long done
 it, then looks busier than one that idled, and the next events pile up at the latter. We estimate the instant at which a replica will
 be free, ``max(estimate, now) + cost``: the same while nobody idles, and right when somebody does.
+
+And the paper trusts sync requests alone to set an estimate right. A replica whose pair is out of date is flooded; its answer then comes
+after its whole queue, later than the next pair of another replica, which voids the round: the flooded replica passes for idle for minutes.
+But a pair tells how many events its sender has executed (the sum of a row of F), so the scheduler knows what the sender still holds:
+it is free at ``now + (assigned - executed) * W/F`` of the whole pair, and the sync request only refines that.
 
 State is flat arrays over *slots* (places for replicas), so that a compiled engine can hold many operators' machines in one tuple; no array
 is sliced, so that compiled code need not count references. Queues are first-in first-out, so a sync request needs no mark on its
@@ -151,8 +156,8 @@ def _photograph(m: Any, slot: int) -> None:
 
 
 @inner
-def _send(m: Any, op: int, base: int, replicas: int, slot: int) -> None:
-    """A stable pair goes to the scheduler, which asks for a new round as soon as it has a pair of everybody."""
+def _send(m: Any, op: int, base: int, replicas: int, slot: int, now: float) -> None:
+    """A stable pair goes to the scheduler, which learns what the replica still holds and asks for a new round once it has all pairs."""
     seen = took = 0.0
     for i in range(m.counts.shape[1]):
         for j in range(m.counts.shape[2]):
@@ -163,6 +168,7 @@ def _send(m: Any, op: int, base: int, replicas: int, slot: int) -> None:
             m.counts[slot, i, j] = 0.0
             m.times[slot, i, j] = 0.0
     m.slot_f[slot, MEAN_S] = took / seen
+    m.slot_f[slot, FREE_AT] = now + (m.slot_i[slot, ASSIGNED] - m.slot_i[slot, DONE]) * m.slot_f[slot, MEAN_S]
     m.slot_i[slot, STATE] = START
     m.slot_i[slot, HAVE] = 1
     for other in range(base, base + replicas):
@@ -195,7 +201,7 @@ def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, wor
     if m.slot_i[slot, IN_WINDOW] >= m.constants[0]:
         m.slot_i[slot, IN_WINDOW] = 0
         if m.slot_i[slot, STATE] == STABILIZING and _change(m, slot) <= m.constants[1]:
-            _send(m, op, base, replicas, slot)
+            _send(m, op, base, replicas, slot, now)
         else:
             m.slot_i[slot, STATE] = STABILIZING
             _photograph(m, slot)

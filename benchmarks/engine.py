@@ -12,7 +12,7 @@ from _peers import NAMES, in_ciw, in_foretide, in_simpy
 
 
 def main() -> int:
-    runs = {"foretide": in_foretide(1_000_000.0), "simpy": in_simpy(20_000.0), "ciw": in_ciw(8_000.0)}
+    runs = {"foretide": in_foretide(1_000_000.0), "simpy": in_simpy(20_000.0), "ciw": in_ciw(20_000.0)}
     ours = runs["foretide"]
     print(
         f"{'':10}{'services':>12}{'seconds':>10}{'services/s':>14}{'times':>8}   mean seconds at "

@@ -60,7 +60,7 @@ def measured(query: StreamingQuery, events: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    rounds, events = int(sys.argv[1]) if len(sys.argv) > 1 else 3, int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
+    rounds, events = int(sys.argv[1]) if len(sys.argv) > 1 else 7, int(sys.argv[2]) if len(sys.argv) > 2 else 20_000
     spark = session("overhead", "local[4]", settings={"spark.sql.streaming.numRecentProgressUpdates": "1000"})
     found: dict[str, list[tuple[float, float]]] = {"by hand": [], "foretide": []}
     with tempfile.TemporaryDirectory() as place:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from networks import TRACES, jackson, single, traces
 
-from foretide.apps import Service, app
+from foretide.apps import App, Service, app
 from foretide.load import Load
-from foretide.model import Decision
+from foretide.model import Decision, Plan, Snapshot
 from foretide.plan.queueing import sojourn_s
 from foretide.sim.world import World
 from foretide.systems import system
@@ -55,28 +55,77 @@ def test_a_loop_settles_at_the_rates_of_theory():
         assert seen.samples[name].sojourn_s == pytest.approx(expected, rel=0.05)
 
 
-def _backlog(load: Load, mode: str, arrivals: str, seed: int = 0) -> float:
-    """Mean backlog over a run of srea on twitter-linear with room to grow."""
+def _roomy(arrivals: str) -> App:
     linear = app("twitter-linear")
-    roomy = Topology(tuple(replace(o, max_replicas=64) for o in linear.topology.operators))
-    linear = replace(linear, topology=roomy, arrivals=arrivals)
+    return replace(
+        linear, topology=Topology(tuple(replace(o, max_replicas=64) for o in linear.topology.operators)), arrivals=arrivals
+    )
+
+
+def _run(load: Load, mode: str, arrivals: str, seed: int = 0) -> list[Snapshot]:
+    """The windows of srea on twitter-linear with room to grow."""
+    linear = _roomy(arrivals)
     world = World(linear, load, mode=mode, window_s=60.0, seed=seed)
     decisions: list[Decision] = []
     loop = system("srea").autoscaler(linear.topology, world, world, record=decisions.append)
     for i in range(1, world.windows + 1):
         loop.step(i * 60.0)
     assert not [d.error for d in decisions if d.outcome == "failed"]
-    return float(np.mean([sum(s.backlog for s in d.snapshot.samples.values()) for d in decisions]))
+    return [d.snapshot for d in decisions]
+
+
+def _mean(seen: list[Snapshot]) -> float:
+    return float(np.mean([sum(s.backlog for s in window.samples.values()) for window in seen]))
+
+
+def _backlog(load: Load, mode: str, arrivals: str, seed: int = 0) -> float:
+    return _mean(_run(load, mode, arrivals, seed))
+
+
+def _waves() -> Load:
+    minutes = np.arange(240)
+    return Load("waves", 60 * (900 + 700 * np.sin(minutes / 20) + 60 * np.sin(minutes * 1.7)), 60.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arrivals", ["batch", "poisson"])
+def test_mean_backlog_of_a_wavy_day_agrees_with_the_event_engine_when_replicas_are_the_same(arrivals):
+    events = _run(_waves(), "events", arrivals)
+    world = World(_roomy(arrivals), _waves(), mode="fluid", window_s=60.0)
+    fluid = []
+    for window in events:
+        world.apply(Plan({n: s.replicas for n, s in window.samples.items()}))
+        fluid.append(world.read(window.at))
+    print(arrivals, "mean backlog with the same replicas: fluid", round(_mean(fluid)), "events", round(_mean(events)))
+    assert _mean(fluid) == pytest.approx(_mean(events), rel=0.1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("arrivals", "seeds", "apart"), [("batch", 1, 0.1), ("poisson", 3, 0.25)])
 def test_mean_backlog_of_a_wavy_day_agrees_with_the_event_engine(arrivals, seeds, apart):
-    """With Poisson arrivals chance puts the planner on either side of k and k + 1 replicas: a seed's mean varies by 10 to 15 %."""
-    minutes = np.arange(240)
-    load = Load("waves", 60 * (900 + 700 * np.sin(minutes / 20) + 60 * np.sin(minutes * 1.7)), 60.0)
+    """With Poisson arrivals chance puts the planner on either side of k and k + 1 replicas; the fluid's counts are drawn beforehand."""
+    load = _waves()
     events = np.mean([_backlog(load, "events", arrivals, seed) for seed in range(seeds)])
-    assert _backlog(load, "fluid", arrivals) == pytest.approx(events, rel=apart)
+    drawn = [Load("drawn", np.random.default_rng(seed).poisson(load.counts).astype(float), 60.0) for seed in range(8)]
+    fluid = np.mean([_backlog(one, "fluid", arrivals) for one in (drawn if arrivals == "poisson" else [load])])
+    print(arrivals, "mean backlog: fluid", round(float(fluid)), "events", round(float(events)))
+    assert fluid == pytest.approx(events, rel=apart)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "rho"), [(2, 0.8), (8, 0.9), (20, 0.95)])
+def test_operators_in_a_row_hold_what_they_hold_in_the_event_engine(k, rho):
+    """Fixed replicas, fixed service times, a steady Poisson load: bursts wait at the first operator as busy as any, and not again."""
+    linear = replace(app("twitter-linear"), arrivals="poisson")
+    cost_s = {n: linear.service_s(n) for n in linear.topology.names}
+    rate = rho * k / max(cost_s.values())
+    replicas = {n: int(np.ceil(rate * s / rho - 1e-9)) for n, s in cost_s.items()}
+    load, held = Load("steady", np.full(20, rate * 60), 60.0), {}
+    for mode in ("events", "fluid"):
+        world = World(linear, load, mode=mode, window_s=60.0, replicas=replicas)
+        seen = [world.read(i * 60.0).samples for i in range(1, 21)][2:]
+        held[mode] = [np.mean([s[n].sojourn_s * s[n].processed / 60 for s in seen]) for n in replicas]
+    assert held["fluid"] == pytest.approx(held["events"], rel=0.05)
 
 
 @pytest.mark.slow

@@ -14,14 +14,15 @@ import numpy as np
 
 from foretide.jit import lean_entry as entry
 from foretide.jit import lean_inner as inner
+from foretide.sim.stationary import felt, stationary_level
 
 # op: columns per operator
-REPLICAS, SERVICE_S, SCV_SERVICE, GROUPING, PAUSED, LEVEL, RHO, SCV_ARRIVAL, AGE, IN_BIN, FED_BACK, OP = range(12)
+REPLICAS, SERVICE_S, SCV_SERVICE, GROUPING, PAUSED, LEVEL, RHO, SCV_ARRIVAL, AGE, IN_BIN, FED_BACK = range(11)
+LONG, SHORT, FILTER, OP = range(11, 15)  # what ``felt`` asks for
 # window: sums since the last measurement
 ARRIVED, OFFERED, PROCESSED, DROPPED, AREA, BUSY_S, W_OP = range(7)
 NOW, STEP_S, BATCH_S, INTERVAL_S, TIMEOUT_S, CLOCK = range(6)
 BINS = 32  # of arrivals within the last timeout, per operator
-SHARED, SHUFFLE = 0, 1
 
 
 class Flows(NamedTuple):
@@ -45,42 +46,30 @@ class Flows(NamedTuple):
 
 
 @inner
-def stationary_level(rho: float, k: int, variability: float, scv_arrival: float, scv_service: float, grouping: int) -> Any:
-    """Mean events queued and served at utilization ``rho``.
-
-    One shared queue: ``k*rho + variability * C(k, k*rho) * rho / (1 - rho)`` (Erlang C, Allen-Cunneen). A queue per replica: k queues
-    GI/G/1, ``rho + variability * g * rho^2 / (1 - rho)`` each (Kraemer and Langenbach-Belz); dealing events out in turn divides
-    the variation of the arrivals by k.
-    """
-    if grouping == SHARED:
-        blocked, offered = 1.0, k * rho
-        for n in range(1, k + 1):
-            blocked = offered * blocked / (n + offered * blocked)
-        waits = blocked / (1.0 - rho * (1.0 - blocked))
-        return k * rho + variability * waits * rho / (1.0 - rho)
-    ca = scv_arrival / k if grouping == SHUFFLE else 1.0 + (scv_arrival - 1.0) / k
-    both = ca + scv_service
-    if both <= 0.0 or rho <= 0.0:
-        return k * rho
-    damped = math.exp(-2.0 * (1.0 - rho) * (1.0 - ca) ** 2 / (3.0 * rho * both)) if ca < 1.0 else 1.0
-    return k * (rho + damped * both / 2.0 * rho * rho / (1.0 - rho))
+def _level(f: Any, i: int, rho: float) -> Any:
+    """The stationary level of an operator as it is now."""
+    ca = felt(rho, f.op[i, LONG], f.op[i, SHORT], f.op[i, FILTER])
+    return stationary_level(rho, int(f.op[i, REPLICAS]), ca, f.op[i, SCV_SERVICE], int(f.op[i, GROUPING]))
 
 
 @inner
 def _stationary_step(f: Any, i: int, came: float, capacity: float, step_s: float) -> Any:
-    """Events served in a step: the root rho of ``L(rho) = L0 + came - rho*capacity*step`` by regula falsi (Illinois)."""
-    k, ca, cs = int(f.op[i, REPLICAS]), f.op[i, SCV_ARRIVAL], f.op[i, SCV_SERVICE]
-    level, grouping = f.op[i, LEVEL] + came, int(f.op[i, GROUPING])
+    """Events served in a step: the root rho of ``L(rho) = L0 + came - rho*capacity*step`` by regula falsi (Illinois).
+
+    A queue left by an overload did not run empty in a step that it outlasts, whatever the stationary law says: with probability
+    ``1 - exp(-2*L0*L1/spread)`` (a Brownian bridge from L0 to L1 that stays above 0; L0 counts beyond the level that is stationary under
+    what comes now) all replicas were busy throughout.
+    """
+    level = f.op[i, LEVEL] + came
     most = capacity * step_s
-    variability = (ca + cs) / 2.0
     low, high = 0.0, min(1.0 - 1e-9, level / most)
     g_low = -level
-    g_high = stationary_level(high, k, variability, ca, cs, grouping) - level + high * most
+    g_high = _level(f, i, high) - level + high * most
     rho = high
     if g_high > 0.0:
         for _ in range(60):
             rho = (low * g_high - high * g_low) / (g_high - g_low)
-            g = stationary_level(rho, k, variability, ca, cs, grouping) - level + rho * most
+            g = _level(f, i, rho) - level + rho * most
             if abs(g) < 1e-6 * (1.0 + level) or high - low < 1e-12:
                 break
             if g > 0.0:
@@ -89,7 +78,13 @@ def _stationary_step(f: Any, i: int, came: float, capacity: float, step_s: float
             else:
                 low, g_low = rho, g
                 g_high /= 2.0
-    f.op[i, RHO] = rho
+    left = level - most
+    if left > 0.0 and f.op[i, LEVEL] > 0.0:
+        beyond = f.op[i, LEVEL] - (_level(f, i, came / most) if came < most else 0.0)
+        spread = (f.op[i, LONG] + f.op[i, SCV_SERVICE]) * came
+        if beyond > 0.0:
+            rho = 1.0 - (1.0 - rho) * (math.exp(-2.0 * beyond * left / spread) if spread > 0.0 else 0.0)
+    f.op[i, RHO] = min(rho, 1.0 - 1e-9)
     return rho * most
 
 
@@ -259,11 +254,14 @@ def advance(f: Any, until: float) -> None:
         for place in range(f.order.size):
             i = f.order[place]
             came, scv, age = 0.0, 0.0, 0.0
+            long, short, passed = 0.0, 0.0, 0.0
             before_offered = f.window[i, OFFERED]
             for s in range(f.sources.size):
                 if f.sources[s] == i:
                     came += offered
                     scv += offered
+                    long += offered
+                    short += offered
                     f.window[i, OFFERED] += offered
             for p in range(f.op.shape[0]):
                 if f.shares[p, i] > 0.0 and f.back[p, i] == 0.0:
@@ -271,8 +269,15 @@ def advance(f: Any, until: float) -> None:
                     came += flow
                     chance = min(1.0, f.shares[p, i])
                     scv += flow * (chance * _departure_scv(f, p) + 1.0 - chance)
+                    busiest = f.op[p, RHO] >= f.op[p, FILTER]
+                    long += flow * (chance * f.op[p, LONG] + 1.0 - chance)
+                    short += flow * (chance * (f.op[p, SCV_SERVICE] if busiest else f.op[p, SHORT]) + 1.0 - chance)
+                    passed += flow * max(f.op[p, RHO], f.op[p, FILTER])
                     age += flow * _head_age_s(f, p, step_s)
             f.op[i, SCV_ARRIVAL] = scv / came if came > 0.0 else 1.0
+            f.op[i, LONG] = long / came if came > 0.0 else 1.0
+            f.op[i, SHORT] = short / came if came > 0.0 else 1.0
+            f.op[i, FILTER] = passed / came if came > 0.0 else 0.0
             f.op[i, AGE] = age / came if came > 0.0 else 0.0
             processed = f.window[i, PROCESSED]
             _serve(f, i, came, came if f.clock[BATCH_S] > 0.0 and f.window[i, OFFERED] > before_offered else 0.0, step_s)

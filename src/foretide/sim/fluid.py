@@ -13,7 +13,7 @@ import numpy as np
 
 from foretide.apps import App, Service
 from foretide.load import Load
-from foretide.model import Host, Latency, Sample
+from foretide.model import Array, Host, Latency, Sample
 from foretide.sim import flows
 from foretide.sim.flows import Flows
 from foretide.sim.grouping import GROUPINGS
@@ -49,6 +49,8 @@ class FluidModel:
         self._shape = _EXPONENTIAL if app.arrivals == "poisson" else _UNIFORM
         self.flows = _new_flows(app, load, grouping, window_s)
         self._drain_s = 0.0
+        self._fractions, self._sent = np.zeros_like(self.flows.window), np.zeros_like(self.flows.sent)
+        self._held = np.zeros(len(self._place))
 
     def advance(self, until: float) -> None:
         flows.advance(self.flows, until)
@@ -77,24 +79,25 @@ class FluidModel:
         self, at: float, window_s: float, hosts: Mapping[int, str]
     ) -> tuple[dict[str, Sample], Latency | None, tuple[Host, ...]]:
         f = self.flows
-        window, op, sent = f.window.tolist(), f.op.tolist(), f.sent.tolist()
+        window, op = f.window.tolist(), f.op.tolist()
+        counted, sent = (a.tolist() for a in self._count())
         names = self.app.topology.names
         samples: dict[str, Sample] = {}
         sojourn_s = left = 0.0
         for i, name in enumerate(names):
-            w, o = window[i], op[i]
+            w, o, whole = window[i], op[i], counted[i]
             stay_s = max(o[flows.SERVICE_S], w[flows.AREA] / w[flows.PROCESSED]) if w[flows.PROCESSED] > 0 else None
             sojourn_s += self._visits[name] * (stay_s or 0.0)
             left += w[flows.PROCESSED] * self._leaving[i]
             samples[name] = Sample(
-                arrived=w[flows.ARRIVED],
-                processed=w[flows.PROCESSED],
-                backlog=o[flows.LEVEL],
+                arrived=whole[flows.ARRIVED],
+                processed=whole[flows.PROCESSED],
+                backlog=float(self._held[i]),
                 replicas=int(o[flows.REPLICAS]),
                 emitted={c: sent[i][self._place[c]] for c in self.app.topology.successors(name)},
                 busy_s=w[flows.BUSY_S],
-                offered=w[flows.OFFERED] if name in self.app.topology.sources else None,
-                dropped=w[flows.DROPPED],
+                offered=whole[flows.OFFERED] if name in self.app.topology.sources else None,
+                dropped=whole[flows.DROPPED],
                 sojourn_s=stay_s,
                 scv_arrival=o[flows.SCV_ARRIVAL],
                 scv_service=o[flows.SCV_SERVICE],
@@ -105,6 +108,21 @@ class FluidModel:
         f.sent.fill(0)
         f.host_cpu_s.fill(0)
         return samples, latency, seen
+
+    def _count(self) -> tuple[Array, Array]:
+        """Whole events of the window and along the edges, fractions carried on: a planner that rounds up must not see 2.00000 replicas
+        where events come to 1.99999 or 2.00001. Nothing is lost: what is held grows by what arrived less what was done or dropped."""
+        self._fractions += self.flows.window
+        self._sent += self.flows.sent
+        whole, sent = np.floor(self._fractions + 1e-6), np.floor(self._sent + 1e-6)
+        whole[:, flows.ARRIVED] = whole[:, flows.OFFERED] + sent.sum(axis=0)
+        self._held += whole[:, flows.ARRIVED]
+        for gone in (flows.DROPPED, flows.PROCESSED):
+            whole[:, gone] = np.minimum(whole[:, gone], self._held)
+            self._held -= whole[:, gone]
+        self._fractions -= whole
+        self._sent -= sent
+        return whole, sent
 
     def _latency(self, mean_s: float, events: float, op: list[list[float]]) -> Latency | None:
         """The age of events that left: service, the drift of the backlog through the window, and chance around it."""

@@ -14,7 +14,7 @@ test: .venv/.dev
 	@scripts/ensure-chromium
 	@$(MAKE) --no-print-directory check
 	$(BIN)/pytest -n 2 -m "not spark" $(ARGS)
-	$(BIN)/pytest -m spark $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadgroup -m spark $(ARGS)
 
 fast: .venv/.dev
 	$(BIN)/pytest -n 2 -m "not spark and not slow" $(ARGS)

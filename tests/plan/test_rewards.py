@@ -56,6 +56,7 @@ def test_a_failed_action_is_punished() -> None:
     assert table.best(0.3) == "none"
 
 
+@pytest.mark.slow
 def test_monotonicity_is_never_violated_in_10000_random_updates() -> None:
     rng = np.random.default_rng(7)
     table = RewardTable()

@@ -1,4 +1,4 @@
-"""The wall clock: the only place that asks the operating system for the time on the loop's behalf."""
+"""The wall clock, the only place that asks the operating system for the time on the loop's behalf; and the pace of operators."""
 
 from __future__ import annotations
 

@@ -11,12 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark import AccumulatorParam, TaskContext
 
+from foretide.spark.columns import KEY, STAMP
 from foretide.spark.stamps import summary
 
 if TYPE_CHECKING:  # its module compiles code, which a worker only needs when it gets such a grouping
     from foretide.balance.osg import OnlineShuffle
-
-STAMP, KEY = "_at", "_key"
 
 
 @dataclass

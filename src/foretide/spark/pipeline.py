@@ -26,9 +26,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Inputs = str | Sequence[str] | Mapping[str, str | None]
 Kind = Literal["events", "batches", "frame"]
 
-STAMP = "_at"
-"""The column that carries an event's arrival instant (UTC seconds) through the pipeline."""
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

@@ -25,16 +25,16 @@ from foretide.balance.osg import OnlineShuffle
 from foretide.clock import PAUSE, POLL_S
 from foretide.errors import PipelineFailed
 from foretide.spark.checkpoints import Checkpoint
+from foretide.spark.columns import ERROR, OUT, STAMP, TO
 from foretide.spark.edge_source import edge_stream
 from foretide.spark.edges import File, Inbox, Manifest, Outbox, Piece, discard, plus, share, tidy
 from foretide.spark.generator import Generator
 from foretide.spark.ledger import Batch
 from foretide.spark.meter import Report, Reports
-from foretide.spark.pipeline import STAMP
 from foretide.spark.spread import feedback, keeps_keys, spread
 from foretide.spark.stamps import summary
 from foretide.spark.tasks import Work, run_batches, run_events
-from foretide.spark.wiring import ERROR, OUT, TO, Wired, apply_frame, open_source, stamped
+from foretide.spark.wiring import Wired, apply_frame, open_source, stamped
 
 if TYPE_CHECKING:
     from foretide.spark.running import Running

@@ -24,10 +24,8 @@ from foretide.balance.keys import keys_of
 from foretide.balance.osg import OnlineShuffle
 from foretide.balance.shuffle import Shuffle
 from foretide.balance.two_choices import TwoChoices
-from foretide.spark.meter import KEY, Report
-from foretide.spark.pipeline import STAMP
-
-REPLICA = "_replica"
+from foretide.spark.columns import KEY, REPLICA, STAMP
+from foretide.spark.meter import Report
 
 
 def keeps_keys(grouping: Grouping) -> bool:

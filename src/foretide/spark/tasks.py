@@ -18,14 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from foretide.spark.meter import KEY, STAMP, Meter, Report
+from foretide.spark.columns import ERROR, EVENT, KEY, OUT, STAMP
+from foretide.spark.meter import Meter, Report
 
 if TYPE_CHECKING:  # its module compiles code, which a worker only needs when it gets such a grouping
     from foretide.balance.osg import OnlineShuffle
 
-OUT, ERROR, EVENT = "_out", "_error", "_event"
 MARK = "\u2063foretide\u2063"
 """Stands before and after our own sentence inside Spark's long traces."""
+
+MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
+"""What pyarrow raises for a value that does not fit its column."""
 
 Body = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Add = Callable[[dict[int, Report]], None]
@@ -165,13 +168,13 @@ def _arrow(work: Work, rows: list[Row], stamps: pa.Array) -> pa.RecordBatch:
     """Rows as one record batch; when a value does not fit its column, what the function gave is named or diverted."""
     try:
         return _columns(work, rows, stamps)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+    except MISFITS:
         good = []
         for i, row in enumerate(rows):
             try:
                 _columns(work, [row], stamps.slice(i, 1))
                 good.append(row)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            except MISFITS as error:
                 given = {n: v for n, v in zip(work.names, row, strict=True) if not n.startswith("_")}
                 if not work.diverts:
                     odd = ValueError(f"what it gives does not fit its schema: {error}")

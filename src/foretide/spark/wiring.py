@@ -15,11 +15,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, DoubleType, StringType, StructField, StructType
 
 from foretide.errors import InvalidConfig
+from foretide.spark.columns import ERROR, EVENT, OUT, RESERVED, STAMP
 from foretide.spark.generator import Generator
-from foretide.spark.pipeline import STAMP, Input, Pipeline, Sink, Source, Step
-
-OUT, ERROR, EVENT, TO = "_out", "_error", "_event", "_to"
-RESERVED = (STAMP, OUT, ERROR, EVENT, TO, "_key", "_replica")
+from foretide.spark.pipeline import Input, Pipeline, Sink, Source, Step
 
 _STATEFUL = re.compile(r"^[\s:+~-]*(Aggregate|Deduplicate|FlatMapGroups|TransformWithState|GlobalLimit|Distinct)", re.MULTILINE)
 

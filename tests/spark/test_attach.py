@@ -27,6 +27,8 @@ def lookup(rows):
         yield batch
 
 open(out + "/heavy", "w").write("0.01")
+os.mkdir(out + "/nothing")
+idle = spark.readStream.schema("id long").json(out + "/nothing").writeStream.queryName("idle").format("noop").start()
 light = spark.readStream.format("rate").option("rowsPerSecond", 5).option("numPartitions", 2).load()
 heavy = spark.readStream.format("rate").option("rowsPerSecond", 200).option("numPartitions", 2).load()
 queries = [
@@ -57,7 +59,7 @@ print(json.dumps({
     "advised": advised, "first_advice_s": first_advice_s, "gone": gone, "came": came, "advice": attached.advice,
     "active": [q.isActive for q in queries], "same_runs": [str(q.runId) for q in queries] == runs,
 }), flush=True)
-for q in queries:
+for q in [*queries, idle]:
     q.stop()
 spark.stop()
 """
@@ -78,7 +80,7 @@ def test_two_ordinary_queries_get_advice_and_an_executor_goes_and_comes(tmp_path
     assert told["active"] == [True, True]
     assert told["same_runs"], "no query was restarted"
     run, decisions = read(tmp_path / "run" / "journal.jsonl")
-    assert set(run.topology.names) == {"light", "heavy"}
+    assert set(run.topology.names) == {"light", "heavy"}, "nobody waits for a query to which nothing comes"
     plans = [d.plan for d in decisions if d.plan is not None]
     assert {p.executors for p in plans} == {1, 2}
     assert all(p.reasons["heavy"] and p.reasons[""] for p in plans)

@@ -95,3 +95,17 @@ def test_a_query_that_ended_is_forgotten() -> None:
     watch.forget("b")
     with pytest.raises(NotReady, match="no batch of b"):
         watch.snapshot(both, 10.0, 5.0, Cluster(1, {}))
+
+
+def test_a_query_at_work_that_has_not_ended_a_batch_is_waited_for() -> None:
+    """Without it in the sum, the executors it works on would look idle."""
+    watch = Watch()
+    watch.add(batch("light"))
+    topology = topology_of(watch.latest, {}, 8)
+    with pytest.raises(NotReady, match="no batch of heavy was reported yet: executors stay"):
+        watch.snapshot(topology, 5.0, 5.0, Cluster(2, {"light": 0.1, "heavy": 4.0}))
+    watch.add(batch("heavy"))
+    assert set(watch.snapshot(topology_of(watch.latest, {}, 8), 10.0, 5.0, Cluster(2, {"light": 0.1, "heavy": 4.0})).samples) == {
+        "light",
+        "heavy",
+    }

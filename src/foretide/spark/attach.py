@@ -36,6 +36,7 @@ class _Listener(StreamingQueryListener):
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.names: dict[str, str] = {}
+        self.idle: set[str] = set()
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """A query counts from its first batch on."""
@@ -46,10 +47,12 @@ class _Listener(StreamingQueryListener):
         self.watch.add(batch)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        """Nothing arrived: nothing to tell."""
+        """Nothing arrived: nothing to tell, and nobody need wait for its first batch."""
+        self.idle.add(str(event.id))
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
         self.watch.forget(self.names.pop(str(event.id), ""))
+        self.idle.discard(str(event.id))
 
 
 class _ExecutorsOnly:
@@ -76,10 +79,10 @@ class Attachment:
         self.decisions = 0
         self.last: Decision | None = None
         self.advised = threading.Event()
-        self._listener = _Listener(self.watch)
+        self.listener = _Listener(self.watch)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="foretide-attach", daemon=True)
-        spark.streams.addListener(self._listener)
+        spark.streams.addListener(self.listener)
         self._thread.start()
 
     @property
@@ -94,7 +97,7 @@ class Attachment:
         """Detach: the loop ends, the listener goes, the queries stay."""
         self._stop.set()
         self._thread.join(timeout=30)
-        self.spark.streams.removeListener(self._listener)
+        self.spark.streams.removeListener(self.listener)
 
     def apply(self, plan: Plan) -> None:
         if plan.executors is not None:
@@ -166,7 +169,8 @@ class _Probe:
         running = {query_name(q.name, str(q.id)): q for q in a.spark.streams.active}
         if not running:
             raise NotReady("no streaming query is running")
-        busy = {n: a.executors.busy_s(q) for n, q in running.items()}
+        at_work = {n: q for n, q in running.items() if n in a.watch.latest or str(q.id) not in a.listener.idle}
+        busy = {n: a.executors.busy_s(q) for n, q in at_work.items()}
         return a.watch.snapshot(self.topology, now, self.window_s, Cluster(a.executors.slots(), busy, hosts or None))
 
 

@@ -117,7 +117,8 @@ def latency(batches: Sequence[Batch], interval_s: float, target_s: float | None)
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What the application has: slots over all executors, how busy each executor is, task seconds per query in this window."""
+    """What the application has: slots over all executors, how busy each executor is, task seconds in this window of every query that is
+    at work, the graph's and others."""
 
     slots: int
     busy_s: Mapping[str, float | None]
@@ -157,9 +158,9 @@ class Watch:
             ended = [b for b in self._batches if b.ended_at <= now]
             self._batches = [b for b in self._batches if b.ended_at > now]
             latest = dict(self.latest)
-        missing = [n for n in topology.names if n not in latest]
-        if missing:
-            raise NotReady(f"no batch of {', '.join(missing)} was reported yet")
+        missing = [n for n in dict.fromkeys((*topology.names, *cluster.busy_s)) if n not in latest]
+        if missing:  # executors given back without them in the sum could be the ones they work on
+            raise NotReady(f"no batch of {', '.join(missing)} was reported yet: executors stay until its first one ends")
         samples = {}
         for name in topology.names:
             mine = [b for b in ended if b.query == name]

@@ -1,6 +1,8 @@
 """Pipelines on real Spark: chains, splits, loops, diamonds, state, live replicas, faults."""
 
+import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,10 @@ def test_a_chain_with_a_split_and_dead_letters_loses_nothing(spark: SparkSession
         assert all('"id": ' in d["_event"] for d in dead)
         with pytest.raises(ActuationError, match="takes 1 to 4 replicas, not 9"):
             running.set_replicas({"large": 9})
+        with ThreadPoolExecutor(4) as pool:  # a loop's thread and the threads of batches renew one operator's limit at once
+            list(pool.map(lambda n: running.set_replicas({"large": 1 + n % 4}), range(400)))
+        assert json.loads((tmp_path / "replicas.json").read_bytes()) == running.replicas
+        assert int(running.limit_file("large").read_text()) == running.least_limit(["large"])
 
     parse_sample, large_sample = snapshot.samples["parse"], snapshot.samples["large"]
     assert (parse_sample.processed, parse_sample.dropped, parse_sample.backlog) == (300, 30, 0)

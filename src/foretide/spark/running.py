@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from foretide.balance import GROUPINGS
 from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
-from foretide.spark.checkpoints import replace_file
+from foretide.spark.checkpoints import offset_gap, replace_file
 from foretide.spark.edge_source import NO_LIMIT
 from foretide.spark.generator import Generator
 from foretide.spark.ledger import Batch, Ledger
@@ -48,6 +48,7 @@ class Running:
         self.topology = Topology(tuple(replace(o, stateful=wired[o.name].stateful) for o in declared.operators))
         self._failure: PipelineFailed | None = None
         self._stopping = threading.Event()
+        self._changing = threading.RLock()  # a loop's thread and those of batches change replicas and limits
         self._lock = self._own()
         try:
             self.started_at = self._started_at()
@@ -136,10 +137,11 @@ class Running:
             o = self.topology[name]
             if not o.min_replicas <= n <= o.max_replicas:
                 raise ActuationError(f"operator '{name}' takes {o.min_replicas} to {o.max_replicas} replicas, not {n}")
-        self.replicas.update(wanted)
-        replace_file(self.path / "replicas.json", msgspec.json.encode(self.replicas))
-        for name in wanted:
-            self._renew_limit(name)
+        with self._changing:
+            self.replicas.update(wanted)
+            replace_file(self.path / "replicas.json", msgspec.json.encode(self.replicas))
+            for name in wanted:
+                self._renew_limit(name)
 
     def limit_file(self, name: str) -> Path:
         return self.path / f"limit.{name}"
@@ -148,10 +150,11 @@ class Running:
         """A batch takes what the replicas work off in two triggers, so that the next change of replicas is not far."""
         if (et := self._service_time_s.get(name)) is None:
             return
-        limit = max(10, int(2 * self.pipeline.trigger_s * self.replicas[name] / max(et, 1e-9)))
-        if self._limits.get(name) != limit:
-            self._limits[name] = limit
-            replace_file(self.limit_file(name), str(limit).encode())
+        with self._changing:
+            limit = max(10, int(2 * self.pipeline.trigger_s * self.replicas[name] / max(et, 1e-9)))
+            if self._limits.get(name) != limit:
+                replace_file(self.limit_file(name), str(limit).encode())
+                self._limits[name] = limit
 
     def least_limit(self, consumers: Iterable[str]) -> int:
         """Events per file: no consumer's limit should be smaller than a file. 0 is no limit."""
@@ -268,19 +271,6 @@ class Running:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
-
-
-def offset_gap(end: str | None, latest: str | None) -> int:
-    """Events between two offsets of the form topic -> partition -> number (Kafka's); 0 for any other form.
-
-    >>> offset_gap('{"t": {"0": 5, "1": 7}}', '{"t": {"0": 9, "1": 7}}')
-    4
-    """
-    try:
-        low, high = (msgspec.json.decode(o or "", type=dict[str, dict[str, int]]) for o in (end, latest))
-    except msgspec.DecodeError:
-        return 0
-    return sum(max(0, n - low.get(topic, {}).get(part, n)) for topic, parts in high.items() for part, n in parts.items())
 
 
 def explain(name: str, error: BaseException, path: Path) -> PipelineFailed:

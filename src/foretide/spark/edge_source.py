@@ -21,6 +21,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from foretide.spark.edges import Inbox
+from foretide.spark.planning import end_quietly
 
 EVENTS_PER_TASK = 50_000
 NO_LIMIT = 1_000_000_000
@@ -87,6 +88,7 @@ class EdgeDataSource(DataSource):
         return "foretide-edge"
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        end_quietly()
         inbox = Inbox(Path(self.options["edges"]), self.options["consumer"], self.options["producers"].split(","))
         return _Reader(inbox, Path(self.options["limit_file"]), float(self.options["pause_s"]), schema)
 

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from foretide.load import Load
+from foretide.spark.planning import end_quietly
 
 SCHEMA = "id long, at double, key long, value double"
 """What a generated event holds: its number, when it is due (UTC seconds), a key in ``[0, keys)``, a value in ``[0, 1)``."""
@@ -111,6 +112,7 @@ class LoadDataSource(DataSource):
         return "first long, end long, base long, count long, start_s double"
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        end_quietly()
         counts = tuple(msgspec.json.decode(self.options["counts"], type=list[int]))
         timetable = Timetable(counts, float(self.options["interval_s"]))
         return _Reader(timetable, float(self.options["started_at"]), int(self.options["max_events"]))

@@ -33,6 +33,7 @@ from foretide.spark.ledger import Batch
 from foretide.spark.meter import Report, Reports
 from foretide.spark.spread import feedback, keeps_keys, spread
 from foretide.spark.stamps import summary
+from foretide.spark.stopping import Brake, CutOff
 from foretide.spark.tasks import Work, run_batches, run_events
 from foretide.spark.wiring import Wired, apply_frame, open_source, stamped
 
@@ -59,6 +60,7 @@ class OperatorQuery:
         self.in_flight: int | None = None
         self._reported = -1
         self.query: StreamingQuery | None = None
+        self._brake = Brake(self.name)
         self._work = Work(
             self.name,
             wired.step.function,
@@ -110,11 +112,18 @@ class OperatorQuery:
                 .start()
             )
 
+    def stop(self, until: float) -> None:
+        if self.query is not None:
+            self._brake.stop(self.query, until)
+
     def _batch(self, frame: DataFrame, batch: int) -> None:
         try:
+            if self.running.ending:
+                self._brake.hold(lambda: self.query)
             self._step(frame, batch)
-        except Exception as error:
-            raise self.running.failed(self.name, error) from error
+        except Exception as error:  # what goes to Spark is short: it looks through the whole text in a way that long ones overflow
+            ended = self.running.ending
+            raise CutOff(self.name) if ended else self.running.failed(self.name, error) from None
         finally:
             self.in_flight = None
 

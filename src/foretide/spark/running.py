@@ -33,6 +33,8 @@ from foretide.spark.wiring import wire
 from foretide.topology import Topology
 
 TIMEOUT_S = 300.0
+GRACE_S = 10.0
+"""How long a stop waits for batches in flight, all queries together."""
 
 
 class Running:
@@ -202,7 +204,7 @@ class Running:
     def failed(self, name: str, error: Exception) -> PipelineFailed:
         """Remember the first failure and stop everything; called on a query's thread."""
         failure = explain(name, error, self.path)
-        if not self._stopping.is_set() and self._failure is None:
+        if not self.ending:
             self._failure = failure
             threading.Thread(target=self._stop_queries, daemon=True, name="foretide-stop").start()
         with self.ledger.changed:
@@ -212,6 +214,11 @@ class Running:
     @property
     def has_failed(self) -> bool:
         return self._failure is not None
+
+    @property
+    def ending(self) -> bool:
+        """Whether its queries are being stopped, by request or since one of them failed."""
+        return self._stopping.is_set() or self.has_failed
 
     def check(self) -> None:
         """Raise PipelineFailed when some query has ended by itself."""
@@ -254,7 +261,8 @@ class Running:
         return self.spark.read.parquet(str(pattern))
 
     def stop(self) -> None:
-        """Stop every query. A batch in flight is dropped and comes again at the next start: nothing is lost or doubled."""
+        """Stop every query, between two batches where that is soon. A batch that is cut off comes again at the next start: nothing is
+        lost or doubled."""
         self._stopping.set()
         self._stop_queries()
         if self._lock >= 0:
@@ -262,9 +270,9 @@ class Running:
             self._lock = -1
 
     def _stop_queries(self) -> None:
+        until = time.monotonic() + GRACE_S
         for q in getattr(self, "queries", {}).values():
-            if q.query is not None:
-                q.query.stop()
+            q.stop(until)
 
     def __enter__(self) -> Running:
         return self

@@ -14,11 +14,11 @@ import numpy as np
 
 from foretide.jit import lean_entry as entry
 from foretide.jit import lean_inner as inner
-from foretide.sim.stationary import felt, stationary_level
+from foretide.sim.stationary import departure_scv, felt, sent_on, stationary_level
 
 # op: columns per operator
 REPLICAS, SERVICE_S, SCV_SERVICE, GROUPING, PAUSED, LEVEL, RHO, SCV_ARRIVAL, AGE, IN_BIN, FED_BACK = range(11)
-LONG, SHORT, FILTER, OP = range(11, 15)  # what ``felt`` asks for
+LONG, MATES, ALIKE, SHORT, FILTER, OP = range(11, 17)  # what ``stationary`` asks for; the first three never change
 # window: sums since the last measurement
 ARRIVED, OFFERED, PROCESSED, DROPPED, AREA, BUSY_S, W_OP = range(7)
 NOW, STEP_S, BATCH_S, INTERVAL_S, TIMEOUT_S, CLOCK = range(6)
@@ -48,8 +48,9 @@ class Flows(NamedTuple):
 @inner
 def _level(f: Any, i: int, rho: float) -> Any:
     """The stationary level of an operator as it is now."""
-    ca = felt(rho, f.op[i, LONG], f.op[i, SHORT], f.op[i, FILTER])
-    return stationary_level(rho, int(f.op[i, REPLICAS]), ca, f.op[i, SCV_SERVICE], int(f.op[i, GROUPING]))
+    cs = f.op[i, SCV_SERVICE]
+    ca = felt(rho, cs, f.op[i, LONG], f.op[i, SHORT], f.op[i, FILTER]) + f.op[i, ALIKE]
+    return stationary_level(rho, int(f.op[i, REPLICAS]), ca, cs, f.op[i, MATES], int(f.op[i, GROUPING]))
 
 
 @inner
@@ -79,9 +80,11 @@ def _stationary_step(f: Any, i: int, came: float, capacity: float, step_s: float
                 low, g_low = rho, g
                 g_high /= 2.0
     left = level - most
-    if left > 0.0 and f.op[i, LEVEL] > 0.0:
-        beyond = f.op[i, LEVEL] - (_level(f, i, came / most) if came < most else 0.0)
-        spread = (f.op[i, LONG] + f.op[i, SCV_SERVICE]) * came
+    came += f.op[i, FED_BACK]  # by now, as the queue sees it
+    begun = level - came
+    if left > 0.0 and begun > 0.0:
+        beyond = begun - (_level(f, i, came / most) if came < most else 0.0)
+        spread = (f.op[i, LONG] + f.op[i, MATES] + f.op[i, SCV_SERVICE]) * came
         if beyond > 0.0:
             rho = 1.0 - (1.0 - rho) * (math.exp(-2.0 * beyond * left / spread) if spread > 0.0 else 0.0)
     f.op[i, RHO] = min(rho, 1.0 - 1e-9)
@@ -89,13 +92,16 @@ def _stationary_step(f: Any, i: int, came: float, capacity: float, step_s: float
 
 
 @inner
-def _departure_scv(f: Any, i: int) -> Any:
-    """Variation of the gaps between departures: ``1 + (1 - rho^2)(ca - 1) + rho^2 (cs - 1) / sqrt(k)`` (Whitt 1983)."""
-    rho2 = f.op[i, RHO] ** 2
-    return max(
-        0.0,
-        1.0 + (1.0 - rho2) * (f.op[i, SCV_ARRIVAL] - 1.0) + rho2 * (f.op[i, SCV_SERVICE] - 1.0) / math.sqrt(f.op[i, REPLICAS]),
-    )
+def _departures(f: Any, i: int) -> Any:
+    """Variation of the gaps between departures."""
+    return departure_scv(f.op[i, RHO], f.op[i, REPLICAS], f.op[i, SCV_ARRIVAL], f.op[i, SCV_SERVICE])
+
+
+@inner
+def _short_departures(f: Any, i: int) -> Any:
+    """Variation of departures over short times: of service where the operator is the busiest so far, else between both, by rho^2."""
+    came, rho2 = f.op[i, SHORT] + f.op[i, MATES], f.op[i, RHO] ** 2
+    return f.op[i, SCV_SERVICE] if f.op[i, RHO] >= f.op[i, FILTER] else (1.0 - rho2) * came + rho2 * f.op[i, SCV_SERVICE]
 
 
 @inner
@@ -212,9 +218,10 @@ def _serve(f: Any, i: int, came: float, at_once: float, step_s: float) -> None:
     dropped = _drop_old(f, i, step_s)
     f.window[i, PROCESSED] += done
     f.window[i, DROPPED] += dropped
-    f.window[i, AREA] += max(
-        _area(before - f.op[i, FED_BACK] + at_once, f.op[i, LEVEL], capacity, step_s), done * f.op[i, SERVICE_S]
-    )
+    held = _area(before - f.op[i, FED_BACK] + at_once, f.op[i, LEVEL], capacity, step_s)
+    if f.clock[BATCH_S] > 0.0:  # a service under way holds its event whole until it is done, on average for half its time
+        held += 0.5 * (1.0 - f.op[i, SCV_SERVICE]) * done * f.op[i, SERVICE_S]
+    f.window[i, AREA] += max(held, done * f.op[i, SERVICE_S])
     f.op[i, FED_BACK] = 0.0
     f.window[i, BUSY_S] += done * f.op[i, SERVICE_S]
     for h in range(f.host_cores.size):
@@ -254,28 +261,23 @@ def advance(f: Any, until: float) -> None:
         for place in range(f.order.size):
             i = f.order[place]
             came, scv, age = 0.0, 0.0, 0.0
-            long, short, passed = 0.0, 0.0, 0.0
+            short, passed = 0.0, 0.0
             before_offered = f.window[i, OFFERED]
             for s in range(f.sources.size):
                 if f.sources[s] == i:
                     came += offered
                     scv += offered
-                    long += offered
                     short += offered
                     f.window[i, OFFERED] += offered
             for p in range(f.op.shape[0]):
                 if f.shares[p, i] > 0.0 and f.back[p, i] == 0.0:
                     flow = f.done[p] * f.shares[p, i]
                     came += flow
-                    chance = min(1.0, f.shares[p, i])
-                    scv += flow * (chance * _departure_scv(f, p) + 1.0 - chance)
-                    busiest = f.op[p, RHO] >= f.op[p, FILTER]
-                    long += flow * (chance * f.op[p, LONG] + 1.0 - chance)
-                    short += flow * (chance * (f.op[p, SCV_SERVICE] if busiest else f.op[p, SHORT]) + 1.0 - chance)
+                    scv += flow * sent_on(_departures(f, p), f.shares[p, i])
+                    short += flow * (1.0 + f.shares[p, i] * (_short_departures(f, p) - 1.0))
                     passed += flow * max(f.op[p, RHO], f.op[p, FILTER])
                     age += flow * _head_age_s(f, p, step_s)
             f.op[i, SCV_ARRIVAL] = scv / came if came > 0.0 else 1.0
-            f.op[i, LONG] = long / came if came > 0.0 else 1.0
             f.op[i, SHORT] = short / came if came > 0.0 else 1.0
             f.op[i, FILTER] = passed / came if came > 0.0 else 0.0
             f.op[i, AGE] = age / came if came > 0.0 else 0.0

@@ -16,8 +16,9 @@ from foretide.load import Load
 from foretide.model import Array, Host, Latency, Sample
 from foretide.sim import flows
 from foretide.sim.flows import Flows
-from foretide.sim.grouping import GROUPINGS
+from foretide.sim.grouping import GROUPINGS, KEY, SHARED, SHUFFLE
 from foretide.sim.latency import Latencies
+from foretide.sim.variation import alike, of_ways
 
 _SHARES = (np.arange(50) + 0.5) / 50
 _EXPONENTIAL = -np.log(1 - _SHARES) / np.mean(-np.log(1 - _SHARES))
@@ -41,12 +42,13 @@ class FluidModel:
         self.app = app
         self.target_s = target_s
         self.latencies = latencies
-        self._visits = app.visits()
         self._place = {n: i for i, n in enumerate(app.topology.names)}
         self._leaving = [_leaving(app, n) for n in app.topology.names]
-        self._least_s = sum(self._visits[n] * app.service_s(n) for n in app.topology.names)
+        self._stops = dict(zip(app.topology.names, stops(app, self._leaving), strict=True))
+        self._least_s = sum(self._stops[n] * app.service_s(n) for n in app.topology.names)
         self._seats: dict[int, Sequence[int]] = {}
-        self._shape = _EXPONENTIAL if app.arrivals == "poisson" else _UNIFORM
+        self._poisson = app.arrivals == "poisson"
+        self._shape = _EXPONENTIAL if self._poisson else _UNIFORM
         self.flows = _new_flows(app, load, grouping, window_s)
         self._drain_s = 0.0
         self._fractions, self._sent = np.zeros_like(self.flows.window), np.zeros_like(self.flows.sent)
@@ -87,7 +89,7 @@ class FluidModel:
         for i, name in enumerate(names):
             w, o, whole = window[i], op[i], counted[i]
             stay_s = max(o[flows.SERVICE_S], w[flows.AREA] / w[flows.PROCESSED]) if w[flows.PROCESSED] > 0 else None
-            sojourn_s += self._visits[name] * (stay_s or 0.0)
+            sojourn_s += self._stops[name] * (stay_s or 0.0)
             left += w[flows.PROCESSED] * self._leaving[i]
             samples[name] = Sample(
                 arrived=whole[flows.ARRIVED],
@@ -99,7 +101,7 @@ class FluidModel:
                 offered=whole[flows.OFFERED] if name in self.app.topology.sources else None,
                 dropped=whole[flows.DROPPED],
                 sojourn_s=stay_s,
-                scv_arrival=o[flows.SCV_ARRIVAL],
+                scv_arrival=o[flows.SCV_ARRIVAL] if self._poisson else None,
                 scv_service=o[flows.SCV_SERVICE],
             )
         latency = self._latency(sojourn_s, left, op)
@@ -126,11 +128,10 @@ class FluidModel:
 
     def _latency(self, mean_s: float, events: float, op: list[list[float]]) -> Latency | None:
         """The age of events that left: service, the drift of the backlog through the window, and chance around it."""
-        poisson = self.app.arrivals == "poisson"
         behind_s = sum(
-            self._visits[n] * o[flows.LEVEL] * o[flows.SERVICE_S] / o[flows.REPLICAS]
+            self._stops[n] * o[flows.LEVEL] * o[flows.SERVICE_S] / o[flows.REPLICAS]
             for n, o in zip(self.app.topology.names, op, strict=True)
-            if not poisson or o[flows.RHO] > 0.97
+            if not self._poisson or o[flows.RHO] > 0.97
         )
         before_s, self._drain_s = self._drain_s, behind_s
         if events <= 0:
@@ -165,6 +166,19 @@ def _leaving(app: App, name: str) -> float:
     return float(np.prod([max(0.0, 1.0 - s) for s in shares]))
 
 
+def stops(app: App, leaving: Sequence[float]) -> list[float]:
+    """How often the events that leave were at each operator, on average: ``e_i = v_i * (N l)_i / (v l)``.
+
+    v are the visits per outside event, l the chances to leave after each operator, ``N = (1 - P)^-1``: an event at i leaves as (N l)_i
+    events, which all were there. Without copies these are the visits; of ten copies each has its own way, and counts for itself.
+    """
+    names, visits = app.topology.names, np.array(list(app.visits().values()))
+    shares = np.array([[app.share(p, c) if c in app.topology.successors(p) else 0.0 for c in names] for p in names])
+    offspring = np.linalg.solve(np.eye(len(names)) - shares, np.array(leaving))
+    out = float(visits @ np.array(leaving))
+    return [float(e) for e in (visits * offspring / out if out > 0 else visits)]
+
+
 def scv_service(service: Service, app: App) -> float:
     """Squared coefficient of variation of a service time, by its law."""
     if service.law == "by-value":
@@ -185,7 +199,14 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
     op = np.zeros((ops, flows.OP))
     for i, n in enumerate(names):
         op[i, [flows.REPLICAS, flows.SERVICE_S, flows.SCV_ARRIVAL]] = topology[n].min_replicas, app.service_s(n), 1.0
-        op[i, [flows.SCV_SERVICE, flows.GROUPING]] = scv_service(app.service[n], app), GROUPINGS[grouping[n]]
+        dealt = GROUPINGS[grouping[n]]  # groupings that balance hold about what dealing out in turn holds
+        op[i, [flows.SCV_SERVICE, flows.GROUPING]] = scv_service(app.service[n], app), dealt if dealt in (SHARED, KEY) else SHUFFLE
+    external = np.array([1.0 / len(topology.sources) if n in topology.sources else 0.0 for n in names])
+    long, at_once = of_ways(np.where(back > 0, 0.0, shares), np.array([n in app.splits for n in names]), external)
+    op[:, flows.LONG], op[:, flows.MATES], op[:, flows.SHORT] = long, at_once, 1.0
+    op[:, flows.ALIKE] = alike(
+        shares, op[:, flows.SCV_SERVICE], long + at_once, np.array([app.service[n].law == "by-value" for n in names])
+    )
     poisson = app.arrivals == "poisson"
     batch_s = 0.0 if poisson else min(1.0, load.interval_s)
     clock = np.zeros(flows.CLOCK)

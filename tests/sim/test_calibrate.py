@@ -1,10 +1,13 @@
 """A twin of a pipeline whose costs are known finds them again, and foretells what it was not shown."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from foretide.apps import App, Service
-from foretide.errors import NotReady
+from foretide.errors import InvalidConfig, NotReady
 from foretide.journal import Journal, Run
 from foretide.load import Load
 from foretide.model import Decision, Plan, Snapshot
@@ -53,11 +56,41 @@ def test_known_parameters_are_found_again():
 
 def test_the_second_half_is_foretold_from_the_first(tmp_path):
     seen = recorded(4)
-    with Journal(tmp_path / "run.jsonl", Run("known", "static", PIPELINE.topology, 10.0, 0.0)) as journal:
-        for s in seen:
-            journal.append(Decision(s.at, "observed", "advise", s))
-    twin = calibrate(tmp_path / "run.jsonl", trigger_s=2.0, until_s=90.0)
+    twin = calibrate(journal_of(tmp_path / "run.jsonl", seen), trigger_s=2.0, until_s=90.0)
     assert mean_latency_ms(twin.replay(seen)[9:]) == pytest.approx(mean_latency_ms(seen[9:]), rel=0.1)
+
+
+def journal_of(path: Path, snapshots: list[Snapshot]) -> Path:
+    with Journal(path, Run("known", "static", PIPELINE.topology, 10.0, 0.0)) as journal:
+        for s in snapshots:
+            journal.append(Decision(s.at, "observed", "advise", s))
+    return path
+
+
+def test_journals_without_a_fitting_window_say_so(tmp_path):
+    seen = recorded(4)[:3]
+    with pytest.raises(NotReady, match="holds no measured window"):
+        calibrate(journal_of(tmp_path / "none.jsonl", []))
+    whole = journal_of(tmp_path / "run.jsonl", seen)
+    with pytest.raises(NotReady, match="no whole window after 100 s: it lasts 30 s"):
+        calibrate(whole, after_s=100.0)
+    with pytest.raises(NotReady, match="no whole window between 0 and 5 s: it lasts 30 s"):
+        calibrate(whole, until_s=5.0)
+    with pytest.raises(InvalidConfig, match="a trigger of nan s"):
+        calibrate(whole, trigger_s=float("nan"))
+
+
+def test_windows_of_an_earlier_life_with_other_operators_are_left_out(tmp_path):
+    seen = recorded(4)[:3]
+    earlier = replace(seen[0], samples={"other": seen[0].samples["parse"]})
+    twin = calibrate(journal_of(tmp_path / "run.jsonl", [earlier, *seen[1:]]), trigger_s=2.0)
+    assert twin.costs == fitted(PIPELINE.topology, seen[1:], trigger_s=2.0).costs
+
+
+def test_windows_in_which_nothing_was_offered_are_an_error():
+    drained = [replace(s, samples={n: replace(x, arrived=0.0, offered=0.0) for n, x in s.samples.items()}) for s in recorded(4)[:2]]
+    with pytest.raises(NotReady, match="no batch of operator 'parse' ends in the twin"):
+        fitted(PIPELINE.topology, drained, trigger_s=2.0)
 
 
 def test_an_operator_that_did_nothing_is_an_error():

@@ -14,7 +14,7 @@ import numpy as np
 
 from foretide import journal
 from foretide.apps import App, Service, Values
-from foretide.errors import NotReady
+from foretide.errors import InvalidConfig, NotReady
 from foretide.load import Load
 from foretide.model import Plan, Sample, Snapshot
 from foretide.sim.batch import BatchCosts
@@ -22,6 +22,8 @@ from foretide.sim.world import World, WorldSettings
 from foretide.topology import Topology
 
 _ROUNDS = 6
+_NOT_TOLD = "no window tells how long the batches of operator '{}' took: record the pipeline on Spark with this version"
+_NOT_RUN = "no batch of operator '{}' ends in the twin of these windows: too few events came in them, or they are too short for one"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,26 +54,35 @@ class Twin:
 def calibrate(recording: Path | str, *, trigger_s: float = 1.0, after_s: float = 0.0, until_s: float | None = None) -> Twin:
     """A twin from a journal: from its windows between ``after_s`` (past the warm-up) and ``until_s`` seconds after its start.
 
-    ``trigger_s`` is the trigger the pipeline runs with. Raises NotReady when an operator processed nothing in that time.
+    ``trigger_s`` is the trigger the pipeline runs with. Windows of an earlier life of the run that had other operators are left out. Raises
+    NotReady when an operator processed nothing in that time.
     """
     run, decisions = journal.read(recording)
-    snapshots = [d.snapshot for d in decisions if d.snapshot is not None]
+    snapshots = [d.snapshot for d in decisions if d.snapshot is not None and set(d.snapshot.samples) == set(run.topology.names)]
     if not snapshots:
         raise NotReady(f"{recording} holds no measured window: let the pipeline run for a while first")
     began = snapshots[0].at - snapshots[0].window_s
     chosen = [s for s in snapshots if s.at - s.window_s - began >= after_s and (until_s is None or s.at - began <= until_s)]
+    if not chosen:
+        told = f"{after_s:g} s" if until_s is None else f"{after_s:g} and {until_s:g} s"
+        lasts_s = snapshots[-1].at - began
+        raise NotReady(
+            f"{recording} holds no whole window {'after' if until_s is None else 'between'} {told}: it lasts {lasts_s:g} s"
+        )
     return fitted(run.topology, chosen, trigger_s)
 
 
 def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 1.0) -> Twin:
     """A twin of the measured windows given."""
+    if not (np.isfinite(trigger_s) and trigger_s >= 0):
+        raise InvalidConfig(f"a trigger of {trigger_s:g} s: it must be a finite number >= 0")
     app = app_of(topology, recorded)
-    real_s = {n: _mean_batch_s(recorded, n) for n in topology.names}
+    real_s = {n: _mean_batch_s(recorded, n, _NOT_TOLD) for n in topology.names}
     overheads_s = dict.fromkeys(topology.names, 0.3 * trigger_s)
     twin = Twin(app, BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s), float(np.mean([s.window_s for s in recorded])))
     for _ in range(_ROUNDS):
         seen = twin.replay(recorded)
-        overheads_s = {n: max(0.0, overheads_s[n] + real_s[n] - _mean_batch_s(seen, n)) for n in topology.names}
+        overheads_s = {n: max(0.0, overheads_s[n] + real_s[n] - _mean_batch_s(seen, n, _NOT_RUN)) for n in topology.names}
         twin = replace(twin, costs=replace(twin.costs, overheads_s=overheads_s))
     return twin
 
@@ -114,11 +125,9 @@ def _offered(sample: Sample) -> float:
     return sample.arrived if sample.offered is None else sample.offered
 
 
-def _mean_batch_s(recorded: Sequence[Snapshot], name: str) -> float:
+def _mean_batch_s(recorded: Sequence[Snapshot], name: str, otherwise: str) -> float:
     samples = [s.samples[name] for s in recorded]
     known = [(s.batch_s, s.batches) for s in samples if s.batch_s is not None and s.batches]
     if not known:
-        raise NotReady(
-            f"no window tells how long the batches of operator '{name}' took: record the pipeline on Spark with this version"
-        )
+        raise NotReady(otherwise.format(name))
     return sum(took_s * n for took_s, n in known) / sum(n for _, n in known)

@@ -1,4 +1,5 @@
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -79,6 +80,19 @@ def test_csv_traces(tmp_path: Path) -> None:
     assert load(str(path), speed=1, scale=2).rates().tolist() == [120, 0, 180]
     numbers = write(tmp_path / "b.csv", "timestamp,rate\n0,1.5\n5,2\n")
     assert read_csv(numbers).rates().tolist() == [0.3, 0.4]
+
+
+def test_a_trace_reads_the_same_in_every_time_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In New York the hour after 02:00 of that night does not exist: taken for local time, the stamps would go backward."""
+    stamps = ("2015-03-08T01:30:00", "2015-03-08T02:00:00", "2015-03-08T02:30:00", "2015-03-08T03:00:00")
+    path = write(tmp_path / "night.csv", "timestamp,rate\n" + "".join(f"{s},1\n" for s in stamps))
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert (read_csv(path).interval_s, len(read_csv(path))) == (1800.0, 4)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize(

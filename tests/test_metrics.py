@@ -104,6 +104,18 @@ def test_window_summaries_give_the_mean_but_no_percentiles() -> None:
     assert f.slo_share == pytest.approx(25 / 40)
 
 
+def test_windows_longer_than_planned_have_the_rates_they_had() -> None:
+    """The same counts in windows of 20 s are half the rates: 12 for 10 and 20 for 5 events/s."""
+    slow = tuple(replace(s, at=2 * s.at, window_s=20.0) for s in SNAPSHOTS)
+    decisions = tuple(replace(d, at=s.at, snapshot=s) for d, s in zip(DECISIONS, slow, strict=True))
+    assert figures(replace(RECORD, snapshots=slow, decisions=decisions)).input_mape == pytest.approx((0.2 + 3.0) / 2)
+
+
+def test_an_event_that_takes_exactly_the_target_is_within_it() -> None:
+    kept = np.array([0.1, 0.2, 0.3, 0.4], np.float32).astype(float) * 1e3  # as the simulator keeps them
+    assert figures(replace(RECORD, latencies_ms=kept, target_latency_s=0.3)).slo_share == 0.75
+
+
 def test_hosts_give_the_utilization_where_they_are_known() -> None:
     hosts = ((Host("x", 0.2), Host("y", 0.6)), (Host("x", 0.9),), (Host("x", 0.1), Host("y", 0.3)))
     windows = tuple(replace(s, hosts=h) for s, h in zip(SNAPSHOTS, hosts, strict=True))

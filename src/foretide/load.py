@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +148,8 @@ def _parameters(name: str, spec: str) -> dict[str, float | int]:
 def read_csv(path: str | Path) -> Load:
     """A recorded trace: header ``timestamp,rate``, one row per interval, ``rate`` = events in that interval.
 
-    Time stamps are ISO 8601 or numbers (seconds); the interval is their median distance.
+    Time stamps are ISO 8601 or numbers (seconds); the interval is their median distance. One that names no zone is taken for UTC, so that a
+    trace reads the same everywhere: in a zone with summer time an hour of the year does not exist.
     """
     path = Path(path)
     try:
@@ -182,7 +183,8 @@ def _instant(path: Path, line: int, text: str) -> float:
         return float(text)
     except ValueError:
         try:
-            return datetime.fromisoformat(text.strip()).timestamp()
+            stamp = datetime.fromisoformat(text.strip())
+            return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
         except ValueError:
             raise InvalidConfig(
                 f"{path}, line {line}: time stamp '{text}' is neither ISO 8601 (2024-05-01T12:00:00) nor a number of seconds"

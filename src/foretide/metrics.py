@@ -71,7 +71,7 @@ def figures(record: RunRecord) -> Figures:
         latency_p90_ms=p90,
         latency_p99_ms=p99,
         slo_share=_slo_share(record),
-        input_mape=_mean_error(record.forecast_next(), record.offered() / record.window_s),
+        input_mape=_mean_error(record.forecast_next(), record.rates()),
         replica_mape=_replica_mape(record),
         utilization_mean=utilization_mean,
         utilization_max=utilization_max,
@@ -167,7 +167,8 @@ def _slo_share(record: RunRecord) -> float | None:
     dropped = sum(s.dropped or 0.0 for snapshot in record.snapshots for s in snapshot.samples.values())
     if record.latencies_ms is not None and record.target_latency_s is not None:
         weights = np.ones(record.latencies_ms.size) if record.latency_weights is None else record.latency_weights
-        within = float(weights[record.latencies_ms <= record.target_latency_s * 1000].sum())
+        target_ms = record.target_latency_s * 1000 * (1 + 1e-6)  # latencies are kept as 32-bit numbers
+        within = float(weights[record.latencies_ms <= target_ms].sum())
         left = float(weights.sum()) + dropped
     else:
         windows = [s.latency for s in record.snapshots if s.latency is not None and s.latency.within is not None]

@@ -100,6 +100,10 @@ class RunRecord:
     def _offered(self) -> Array:
         return offered(self.topology, self.snapshots)
 
+    def rates(self) -> Array:
+        """Events/s from outside, per window as long as it really was: a slow loop's windows are longer than planned."""
+        return np.asarray(self.offered() / np.array([s.window_s for s in self.snapshots]))
+
     def forecast_next(self) -> Array:
         """Events/s forecast for each window one step ahead, all sources together; NaN where nobody forecast it."""
         place = {s.at: i for i, s in enumerate(self.snapshots)}

@@ -110,7 +110,7 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
         per_point,
         record.target_latency_s,
         at_s=highest(at_s),
-        rate=mean(record.offered() / record.window_s),
+        rate=mean(record.rates()),
         forecast=mean(record.forecast_next()),
         backlog=highest(np.array([sum(x.backlog for x in s.samples.values()) for s in record.snapshots])),
         utilization=mean(np.array([u[0] if (u := window_utilization(s)) else np.nan for s in record.snapshots])),

@@ -52,6 +52,11 @@ class Load:
         return len(self) * self.interval_s
 
     @property
+    def batch_s(self) -> float:
+        """Seconds between two batches where events come a second at a time: a second, or less so that an interval is whole batches."""
+        return self.interval_s / max(1.0, float(np.ceil(self.interval_s * (1 - 1e-9))))
+
+    @property
     def total(self) -> float:
         """All events."""
         return float(self.counts.sum())

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,13 @@ def test_side_by_side_gives_what_one_after_the_other_gives() -> None:
     apart = compare(CASE, systems, processes=1)
     assert together.as_dict() == apart.as_dict()
     assert told == {"srea", "static"}
+
+
+@pytest.mark.slow
+def test_workers_end_when_nobody_listens_to_their_news() -> None:
+    """News of 600,000 bytes, ten times what a pipe holds: a worker that could not send them would never end."""
+    systems = [replace(system("static"), name=letter * 10_000) for letter in "ab"]
+    assert [r.system[0] for r in compare(CASE, systems, processes=2).runs] == ["a", "b"]
 
 
 def test_planners_weigh_the_prices_of_the_case() -> None:

@@ -86,6 +86,16 @@ def test_a_second_of_events_at_once_by_hand():
     assert sample.latency.p90_ms == pytest.approx(400, rel=0.02)
 
 
+@pytest.mark.parametrize("window_s", [1.0, 7.0])
+@pytest.mark.parametrize("interval_s", [0.3, 1.0, 1.5, 1 / 0.7, 10.0])
+@pytest.mark.parametrize(("mode", "arrivals"), [("events", "batch"), ("fluid", "batch"), ("fluid", "poisson")])
+def test_all_events_of_a_load_come_whatever_its_interval(mode, arrivals, interval_s, window_s):
+    load = Load("every other", np.array([0.0, 300.0] * 6), interval_s)
+    world = World(single(4, Service(0.001), arrivals=arrivals), load, mode=mode, window_s=window_s)
+    seen = [world.read((i + 1) * window_s) for i in range(world.windows + 1)]
+    assert sum(s.samples["a"].offered for s in seen) == pytest.approx(load.total, abs=1)
+
+
 def test_busy_time_is_split_at_the_window_boundary():
     app = single(1, Service(0.8), arrivals="batch")
     world = World(app, Load("by hand", np.array([1.0, 0.0])), window_s=0.5)
@@ -152,7 +162,7 @@ def apps(draw) -> App:
     app=apps(),
     counts=st.lists(st.integers(0, 60), min_size=3, max_size=12),
     mode=st.sampled_from(["events", "batch", "fluid"]),
-    grouping=st.sampled_from(["shared", "shuffle", "key-hash"]),
+    grouping=st.sampled_from(["shared", "shuffle", "key-hash", "two-choices", "load-aware", "oracle"]),
     reconfiguration=st.sampled_from([Pool(), Pool(0.7), Restart(0.6), Executors(2, 1.3)]),
     seed=st.integers(0, 99),
     data=st.data(),

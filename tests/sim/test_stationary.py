@@ -10,6 +10,7 @@ feels, level = felt.py_func, stationary_level.py_func
 def test_bursts_that_waited_at_a_busier_operator_do_not_wait_again():
     assert feels(0.8, 0.0, 1.0, 0.0, 0.9) == 0.0
     assert feels(0.9, 0.0, 1.0, 0.0, 0.0) == 1.0
+    assert feels(0.0, 0.0, 1.0, 0.0, 0.9) == 1.0
 
 
 def test_a_queue_whose_own_service_varies_feels_longer_times():

@@ -51,7 +51,7 @@ def _poisson(s: Any, after: float) -> Any:
 
 @inner
 def _batched(s: Any) -> Any:
-    """All events of a second (of an interval, when that is shorter) at its start; fractions of events are carried on."""
+    """All events of a second (or less: an interval of the load is whole batches) at its start; fractions of events are carried on."""
     batch_s = s.clock[BATCH_S]
     while s.count[BURST] == 0:
         i = int((s.count[BIN] + 0.5) * batch_s / s.clock[BIN_S])

@@ -251,8 +251,10 @@ def _side_by_side(
             while left:
                 _, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
                 with suppress(Empty):
-                    while progress:
-                        progress(*queue.get_nowait())
+                    while True:  # taken out even when nobody listens: a worker cannot end before its news have left it
+                        news = queue.get_nowait()
+                        if progress:
+                            progress(*news)
             return {name: f.result() for f, name in pending.items()}
         finally:
             stop.set()

@@ -179,16 +179,17 @@ def _remember(f: Any, i: int, came: float, step_s: float) -> None:
 
 @inner
 def _offered(f: Any, t: float, step_s: float) -> Any:
-    """Events offered between t and t + step to every source."""
-    bin_ = int((t + 0.5 * step_s) / f.clock[INTERVAL_S])
-    if bin_ >= f.rates.size:
-        return 0.0
-    rate = f.rates[bin_] / f.sources.size
-    batch_s = f.clock[BATCH_S]
-    if batch_s == 0.0:
-        return rate * step_s
-    begins = math.ceil(t / batch_s - 1e-6) * batch_s
-    return rate * batch_s if begins < t + step_s * (1.0 - 1e-6) else 0.0
+    """Events offered between t and t + step to every source; a step may lie in several intervals of the load."""
+    interval_s, batch_s, came = f.clock[INTERVAL_S], f.clock[BATCH_S], 0.0
+    if batch_s > 0.0:
+        begins = math.ceil(t / batch_s - 1e-6) * batch_s
+        i = int((begins + 0.5 * batch_s) / interval_s)
+        return f.rates[i] * batch_s / f.sources.size if begins < t + step_s * (1.0 - 1e-6) and i < f.rates.size else 0.0
+    i = int(t / interval_s)
+    while i < f.rates.size and i * interval_s < t + step_s:
+        came += f.rates[i] * max(0.0, min(t + step_s, (i + 1) * interval_s) - max(t, i * interval_s))
+        i += 1
+    return came / f.sources.size
 
 
 @inner

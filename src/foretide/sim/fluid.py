@@ -208,7 +208,7 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
         shares, op[:, flows.SCV_SERVICE], long + at_once, np.array([app.service[n].law == "by-value" for n in names])
     )
     poisson = app.arrivals == "poisson"
-    batch_s = 0.0 if poisson else min(1.0, load.interval_s)
+    batch_s = 0.0 if poisson else load.batch_s
     clock = np.zeros(flows.CLOCK)
     step_s = min(window_s / 10, load.interval_s, (app.timeout_s or np.inf) / 15) if poisson else batch_s / 20
     if topology.has_loop:  # what a loop feeds back waits for the next step, which must not add to its way

@@ -110,7 +110,7 @@ def new_state(app: App, load: Load, groupings: Array, target_s: float, seed: int
     of_slots["job"], of_slots["host"], of_slots["ring"] = NONE, NONE, np.arange(slots)
     clock = np.zeros(CLOCK)
     clock[WINDOW_S] = 1.0
-    clock[[BIN_S, BATCH_S, TARGET_S]] = load.interval_s, min(1.0, load.interval_s), target_s
+    clock[[BIN_S, BATCH_S, TARGET_S]] = load.interval_s, load.batch_s, target_s
     clock[[TIMEOUT_S, NEXT_ARRIVAL]] = np.inf if app.timeout_s is None else app.timeout_s, -1.0
     count = np.zeros(COUNT, np.uint32)
     copies = [sum(int(np.ceil(s)) for p, _, s in out if p == i) for i in range(count_ops)]

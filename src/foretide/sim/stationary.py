@@ -24,7 +24,7 @@ def felt(rho: float, cs: float, long: float, short: float, passed: float) -> Any
 
     With exponential service everywhere long and short are both 1 and every operator waits as if alone (Burke 1956).
     """
-    if passed <= 0.0:
+    if passed <= 0.0 or rho < 1e-9:
         return long
     u = passed * passed / (1.0 - passed) * (1.0 - rho) / (rho * rho)
     spread = min(1.0, math.sqrt(cs))

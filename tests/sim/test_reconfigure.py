@@ -127,3 +127,11 @@ def test_a_placement_starts_hosts_moves_operators_and_releases_what_is_empty(mod
     assert [h.name for h in w.read(6.0).hosts] == ["extra"]
     with pytest.raises(ActuationError, match="there are only 3"):
         w.apply(Plan({"a": 1}, placement={"a": ("x", "y", "z")}))
+
+
+def test_a_released_host_that_is_still_used_leaves_no_room_for_another():
+    w = world([2] * 9, two(0.01, hosts=2), hosts=HostCosts(start_s=1.0, first=2))
+    with pytest.raises(ActuationError, match="starts new beside 2 hosts, but there are only 2"):
+        w.apply(Plan({}, placement={"a": ("new",)}, release=("host-2",)))  # b sits there
+    w.apply(Plan({}, placement={"a": ("new",), "b": ("host-2",)}, release=("host-1",)))
+    assert {h.name for h in w.read(2.0).hosts} == {"host-2", "new"}

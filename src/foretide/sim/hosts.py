@@ -40,12 +40,16 @@ class Hosts:
     def index(self, name: str) -> int:
         return next(i for i, n in self.names.items() if n == name)
 
-    def ask(self, plan: Plan, now: float) -> float:
-        """Start the hosts that a plan's placement names anew; the instant when all of them are there."""
+    def ask(self, plan: Plan, now: float, replicas: Mapping[str, int]) -> float:
+        """Start the hosts that a plan's placement names anew; the instant when all of them are there.
+
+        ``replicas`` are those that will run then: a released host that somebody still uses stays.
+        """
         asked = {h for hosts in (plan.placement or {}).values() for h in hosts}
         self._coming = {h: t for h, t in self._coming.items() if h in asked}
         new = sorted(asked - set(self.names.values()) - set(self._coming))
-        kept = (set(self.names.values()) | set(self._coming)) - set(plan.release)
+        used = {h for n, hosts in {**self.placement, **(plan.placement or {})}.items() for h in _seats(hosts, replicas[n])}
+        kept = (set(self.names.values()) | set(self._coming)) - (set(plan.release) - used)
         if len(kept) + len(new) > self.most:
             raise ActuationError(
                 f"the plan starts {', '.join(new)} beside {len(kept)} hosts, but there are only {self.most}: release one first"

@@ -149,7 +149,7 @@ class World:
         for name, replicas in plan.replicas.items():
             self._checked(name, replicas)
         if self._hosts and (plan.placement or plan.release):
-            self._pending_move = (self._hosts.ask(plan, self.now), plan)
+            self._pending_move = (self._hosts.ask(plan, self.now, {**self._replicas, **plan.replicas}), plan)
         self._steps = self.settings.reconfiguration.targets(self._fleet, plan, self.now)
         self._take_due()
 

@@ -19,6 +19,7 @@ def test_everything_built_in_is_listed() -> None:
     systems, models = run("systems"), run("models")
     assert all(name in systems for name in SYSTEMS)
     assert all(name in models for name in FORECASTERS.names)
+    assert "foretide[deep]" in models
 
 
 def command_names() -> list[str]:
@@ -34,10 +35,10 @@ def test_a_mistake_is_one_sentence_and_exit_code_2() -> None:
     script = (
         "from foretide.cli import app; from foretide.errors import unknown\n"
         "@app.command('fail')\n"
-        "def fail() -> None: raise unknown('system', 'sera', ['srea'])\n"
+        "def fail() -> None: raise unknown('system', 'sera[x]', ['srea'])\n"
         "app(['fail'])"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert result.returncode == 2
-    assert result.stderr.strip() == "error: unknown system 'sera'; did you mean 'srea'? Valid: srea"
+    assert result.stderr.strip() == "error: unknown system 'sera[x]'; did you mean 'srea'? Valid: srea"
     assert result.stdout == ""

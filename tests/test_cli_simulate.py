@@ -97,3 +97,11 @@ def test_a_settings_file_brings_prices_and_a_system_of_ones_own(tmp_path: Path) 
     assert own["cost"] == pytest.approx(own["replica_seconds"] / 30 * 8000)  # changes cost nothing
     alone = json.loads(invoke("simulate", "--app", "chain", "--settings", str(mine), "--json"))
     assert alone["systems"][0]["replica_seconds"] == own["replica_seconds"]
+
+
+def test_who_is_left_out_is_told_as_it_is_written(tmp_path: Path) -> None:
+    """Brackets are no markup: pip install 'foretide[deep]' must reach the reader whole."""
+    mine = tmp_path / "mine[deep].toml"
+    mine.write_text('[system]\nname = "fugu-local"\n')
+    result = CliRunner().invoke(app, ["compare", "--app", "chain", "--systems", "srea", "--settings", str(mine)])
+    assert "left out: mine[deep]: it never planned" in result.stderr

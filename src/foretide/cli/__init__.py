@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from foretide.cli import bench, catalog, dashboard, demo, forecast, report, run, simulate, systems
 from foretide.errors import ForetideError
@@ -19,7 +20,7 @@ class _App(typer.Typer):
         try:
             return super().__call__(*args, **kwargs)
         except ForetideError as error:
-            Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+            Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
             raise SystemExit(2) from None
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from foretide.errors import InvalidConfig
@@ -46,7 +47,7 @@ def command(
     with errors.status("") as status:
         found = leaderboard(found_load.rates(), _chosen(models), horizon, seeds, step, lambda model: status.update(f"{model} ..."))
     for name, why in found.left_out.items():
-        errors.print(f"[yellow]left out:[/] {name}: {why}", highlight=False, soft_wrap=True)
+        errors.print(f"[yellow]left out:[/] {escape(f'{name}: {why}')}", highlight=False, soft_wrap=True)
     if report is not None:
         write_forecasts(report, found_load, found, shlex.join(["foretide", *sys.argv[1:]]))
     if as_json:
@@ -54,7 +55,7 @@ def command(
         return
     _print(found_load, found)
     if report is not None:
-        Console().print(f"report: {report}", highlight=False, soft_wrap=True)
+        Console().print(f"report: {escape(str(report))}", highlight=False, soft_wrap=True)
 
 
 def as_dict(load: Load, found: Leaderboard) -> dict[str, object]:

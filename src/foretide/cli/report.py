@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from foretide import report
 from foretide.errors import ForetideError
@@ -27,7 +28,7 @@ def close(journal: Path) -> None:
     try:
         _write(journal, _beside(journal))
     except ForetideError as error:
-        Console().print(f"no report: {error}", highlight=False, soft_wrap=True)
+        Console().print(f"no report: {escape(str(error))}", highlight=False, soft_wrap=True)
 
 
 def _beside(journal: Path) -> Path:
@@ -36,4 +37,4 @@ def _beside(journal: Path) -> Path:
 
 def _write(journal: Path, output: Path) -> None:
     path = report.write(output, report.of_journal(journal, shlex.join(["foretide", *sys.argv[1:]])))
-    Console().print(f"report: {path}", highlight=False, soft_wrap=True)
+    Console().print(f"report: {escape(str(path))}", highlight=False, soft_wrap=True)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -112,7 +113,7 @@ def _run(case: comparing.Case, systems: list[System], as_json: bool, report: Pat
         found = comparing.compare(case, systems, tell, processes)
     errors = Console(stderr=True)
     for name, why in found.left_out.items():
-        errors.print(f"[yellow]left out:[/] {name}: {why}", highlight=False, soft_wrap=True)
+        errors.print(f"[yellow]left out:[/] {escape(f'{name}: {why}')}", highlight=False, soft_wrap=True)
     if not found.runs:
         raise InvalidConfig("no system could run here; the lines above say why")
     if report is not None:
@@ -122,7 +123,7 @@ def _run(case: comparing.Case, systems: list[System], as_json: bool, report: Pat
         return
     _print(found)
     if report is not None:
-        Console().print(f"report: {report}", highlight=False, soft_wrap=True)
+        Console().print(f"report: {escape(str(report))}", highlight=False, soft_wrap=True)
 
 
 def _command() -> str:

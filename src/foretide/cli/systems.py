@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from foretide.forecast import FORECASTERS
@@ -17,7 +18,7 @@ def table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]])
     for column in columns:
         shown.add_column(column, no_wrap=column == columns[0])
     for row in rows:
-        shown.add_row(*row)
+        shown.add_row(*(escape(cell) for cell in row))
     Console().print(shown)
 
 

@@ -1,6 +1,8 @@
 from dataclasses import replace
 
-from foretide.model import Decision, Forecast, Latency, Plan, Sample, Snapshot
+import pytest
+
+from foretide.model import Decision, Forecast, Host, Latency, Plan, Sample, Snapshot
 from foretide.windows import merged
 
 FIRST = Sample(10, 8, 2, 1, {"b": 4}, busy_s=0.5, offered=10, replica_busy_s=(0.5,), latency=Latency(8, 10, 9, 20, 30, within=8))
@@ -55,3 +57,13 @@ def test_a_failed_read_is_left_out() -> None:
     assert one.snapshot is not None
     assert (one.snapshot.window_s, one.snapshot.samples["a"].arrived) == (1.0, 10)
     assert merged([decision(1.0, None), decision(2.0, None)]).snapshot is None
+
+
+def test_hosts_have_their_mean_over_the_time_they_were_there() -> None:
+    early = Snapshot(3.0, 3.0, {"a": FIRST}, (Host("x", 0.2, 2.0, {"a": 0.4}), Host("gone", 0.9)))
+    late = Snapshot(4.0, 1.0, {"a": SECOND}, (Host("x", 0.6, 2.0, {"a": 0.8, "b": 0.4}), Host("new", 0.5)))
+    one = merged([Decision(s.at, "observed", "act", s) for s in (early, late)]).snapshot
+    assert one is not None
+    assert one.hosts is not None
+    assert {h.name: h.utilization for h in one.hosts} == pytest.approx({"x": 0.3, "new": 0.5})
+    assert one.hosts[0].loads == pytest.approx({"a": 0.5, "b": 0.1})

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretide.model import Decision, Forecast, Latency, Sample, Snapshot
+from foretide.model import Decision, Forecast, Host, Latency, Sample, Snapshot
 
 
 def merged(decisions: Sequence[Decision]) -> Decision:
@@ -29,7 +29,16 @@ def merged(decisions: Sequence[Decision]) -> Decision:
 def _snapshot(parts: Sequence[Snapshot]) -> Snapshot:
     last = parts[-1]
     samples = {n: _sample([p.samples[n] for p in parts]) for n in last.samples}
-    return Snapshot(last.at, sum(p.window_s for p in parts), samples, last.hosts, _latency([p.latency for p in parts]))
+    hosts = None if last.hosts is None else tuple(_host(h, parts) for h in last.hosts)
+    return Snapshot(last.at, sum(p.window_s for p in parts), samples, hosts, _latency([p.latency for p in parts]))
+
+
+def _host(last: Host, parts: Sequence[Snapshot]) -> Host:
+    """A host that runs at the end: its mean utilization and loads over the time it was there."""
+    seen = [(h, p.window_s) for p in parts for h in p.hosts or () if h.name == last.name]
+    total_s = sum(seconds for _, seconds in seen)
+    loads = {n: sum(h.loads.get(n, 0.0) * seconds for h, seconds in seen) / total_s for n in last.loads}
+    return replace(last, utilization=sum(h.utilization * seconds for h, seconds in seen) / total_s, loads=loads)
 
 
 def _sample(parts: Sequence[Sample]) -> Sample:

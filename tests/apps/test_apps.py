@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,10 @@ def test_impossible_apps_are_refused() -> None:
         App("x", "", "", t, times, {("b", "a"): 0.5})
     with pytest.raises(InvalidConfig, match="must sum to 1"):
         App("x", "", "", t, times, splits=frozenset({"a"}))
+    with pytest.raises(
+        InvalidConfig, match="app 'loop-back': a loop of the topology sends back at least as many events as enter it"
+    ):
+        replace(app("loop-back"), selectivity={("second", "first"): 1.2})
     with pytest.raises(InvalidConfig, match="by value needs by_value_s"):
         Service(0.1, "by-value")
     with pytest.raises(InvalidConfig, match="must be > 0"):

@@ -11,8 +11,9 @@ from typing import Literal
 
 import numpy as np
 
-from foretide.errors import InvalidConfig
+from foretide.errors import Infeasible, InvalidConfig
 from foretide.model import Array
+from foretide.plan.queueing import traffic
 from foretide.topology import Topology
 
 Law = Literal["fixed", "exponential", "uniform", "by-value"]
@@ -98,6 +99,10 @@ class App:
         for name in self.splits:
             if sum(self.share(name, c) for c in self.topology.successors(name)) > 1 + 1e-9:
                 raise InvalidConfig(f"app '{self.name}': '{name}' splits, so its selectivities must sum to 1 at most")
+        try:
+            self.visits()
+        except Infeasible as error:
+            raise InvalidConfig(f"app '{self.name}': {error}") from None
 
     def share(self, producer: str, consumer: str) -> float:
         """Events emitted on an edge per event the producer processed."""
@@ -113,9 +118,6 @@ class App:
         Several sources share the load equally.
         """
         names = self.topology.names
-        place = {n: i for i, n in enumerate(names)}
-        matrix = np.eye(len(names))
-        for p, c in self.topology.edges:
-            matrix[place[c], place[p]] -= self.share(p, c)
-        external = np.array([1.0 / len(self.topology.sources) if n in self.topology.sources else 0.0 for n in names])
-        return dict(zip(names, np.linalg.solve(matrix, external).tolist(), strict=True))
+        shares = [[self.share(p, c) if p in self.topology.predecessors(c) else 0.0 for c in names] for p in names]
+        external = [1.0 / len(self.topology.sources) if n in self.topology.sources else 0.0 for n in names]
+        return dict(zip(names, traffic(external, shares).tolist(), strict=True))

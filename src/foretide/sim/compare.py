@@ -223,6 +223,7 @@ _link: tuple[Any, Any] | None = None
 def _begin(queue: Any, stop: Any) -> None:
     global _link
     _link = queue, stop
+    queue.cancel_join_thread()  # news that nobody took out must not keep a worker from ending
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the parent decides for all
 
 
@@ -251,7 +252,7 @@ def _side_by_side(
             while left:
                 _, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
                 with suppress(Empty):
-                    while True:  # taken out even when nobody listens: a worker cannot end before its news have left it
+                    while True:  # taken out even when nobody listens, or they would pile up in the workers
                         news = queue.get_nowait()
                         if progress:
                             progress(*news)

@@ -51,6 +51,21 @@ def test_a_torn_last_line_is_skipped_with_a_warning(tmp_path: Path) -> None:
     assert decisions == written[:-1]
 
 
+def test_many_torn_lines_are_one_warning(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    written = a_run(path, 5)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b"{torn\n", *lines[3:], b"and again\n", b"unfinished"]))
+    with pytest.warns(UserWarning, match="skipped") as warned:
+        _, decisions = read(path)
+    assert decisions == written
+    first = len(b"".join(lines[:3])) + len(b"{torn\n")
+    assert [str(w.message).partition(": ")[2] for w in warned] == [
+        "the last line is unfinished and was skipped (a crash, or still being written)",
+        f"2 torn lines were skipped; the first ends at byte {first}",
+    ]
+
+
 def test_a_new_life_goes_on_after_a_torn_line(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     first = a_run(path, 10)

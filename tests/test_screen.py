@@ -44,4 +44,7 @@ def test_without_a_terminal_there_is_one_line_per_window(run: Run, capsys: pytes
     with Screen() as screen:
         screen.started(run)
         screen.show(decided(110, 3))
-    assert len(capsys.readouterr().out.strip().splitlines()) == 2
+        screen.show(Decision(120.0, "failed", "act", error="forecast: [/x] needs foretide[deep]"))
+    told = capsys.readouterr().out.strip().splitlines()
+    assert len(told) == 3
+    assert told[2].endswith("[/x] needs foretide[deep]")  # shown as it is, not read as markup

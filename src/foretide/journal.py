@@ -104,6 +104,7 @@ class Journal:
 
 def read_lines(path: Path | str, start: int = 0) -> Iterator[tuple[int, Run | Decision]]:
     """Records from byte ``start`` on, each with the offset after its line. An unfinished last line is left for the next read."""
+    torn: list[int] = []
     try:
         with open(path, "rb") as f:
             f.seek(start)
@@ -113,15 +114,18 @@ def read_lines(path: Path | str, start: int = 0) -> Iterator[tuple[int, Run | De
                     warnings.warn(
                         f"{path}: the last line is unfinished and was skipped (a crash, or still being written)", stacklevel=2
                     )
-                    return
+                    break
                 if not line.strip():
                     continue
                 if (record := decode(line)) is None:
-                    warnings.warn(f"{path}: the line that ends at byte {start} is torn and was skipped", stacklevel=2)
+                    torn.append(start)
                 else:
                     yield start, record
     except OSError as error:
         raise JournalError(f"cannot read the journal {path}: {error.strerror}") from error
+    if torn:
+        lines = "1 torn line was" if len(torn) == 1 else f"{len(torn)} torn lines were"
+        warnings.warn(f"{path}: {lines} skipped; the first ends at byte {torn[0]}", stacklevel=2)
 
 
 def read(path: Path | str) -> tuple[Run, list[Decision]]:

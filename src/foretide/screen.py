@@ -72,13 +72,16 @@ class Screen:
 
     def started(self, run: Run) -> None:
         self._started_at = run.started_at
-        self.console.print(f"{run.name} runs under [bold]{run.system}[/], one step every {run.window_s:.0f} s; Ctrl-C ends it.")
+        told = Text.assemble(
+            run.name, " runs under ", (run.system, "bold"), f", one step every {run.window_s:g} s; Ctrl-C ends it."
+        )
+        self.console.print(told, soft_wrap=True)
 
     def show(self, decision: Decision) -> None:
         if self.console.is_terminal:
             self._live.update(table(decision, self._started_at), refresh=True)
         else:
-            self.console.print(line(decision, self._started_at), highlight=False, soft_wrap=True)
+            self.console.print(line(decision, self._started_at), markup=False, highlight=False, soft_wrap=True)
 
 
 def line(decision: Decision, started_at: float = 0.0) -> str:

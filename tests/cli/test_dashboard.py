@@ -67,3 +67,9 @@ def test_mistakes_are_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.chdir(run_folder(tmp_path))
     with pytest.raises(InvalidConfig, match=words):
         CliRunner().invoke(app, ["dashboard", *arguments], catch_exceptions=False)
+
+
+def test_a_file_that_is_no_journal_is_told_at_once(tmp_path: Path) -> None:
+    (tmp_path / "load.csv").write_text("timestamp,rate\n0,1\n")
+    with pytest.raises(InvalidConfig, match="is not a Foretide journal"):
+        CliRunner().invoke(app, ["dashboard", str(tmp_path / "load.csv")], catch_exceptions=False)

@@ -5,23 +5,35 @@ Every failure that Foretide raises on purpose ends as one sentence on standard e
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from foretide.cli import bench, catalog, dashboard, demo, forecast, report, run, simulate, systems
+from foretide.cli.out import labelled
 from foretide.errors import ForetideError
 
 
 class _App(typer.Typer):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        warnings.showwarning = _warned
         try:
             return super().__call__(*args, **kwargs)
         except ForetideError as error:
-            Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True)
+            labelled("error:", "bold red", str(error))
             raise SystemExit(2) from None
+
+
+_shown = warnings.showwarning
+
+
+def _warned(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """Foretide's own warnings are sentences for people; those of libraries keep their file and line."""
+    if category is UserWarning:
+        labelled("warning:", "yellow", str(message))
+    else:
+        _shown(message, category, *where, **more)
 
 
 app = _App(

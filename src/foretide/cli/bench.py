@@ -24,7 +24,7 @@ def main() -> None:
 @app.command("papers")
 def papers(
     names: Annotated[list[str] | None, typer.Argument(help="papers; default: all")] = None,
-    seed: Annotated[int, typer.Option(help="the same seed gives the same events")] = 1,
+    seed: Annotated[int, typer.Option(help="the same seed gives the same events", min=0)] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")] = False,
 ) -> None:
     """Run the papers' experiments in the simulator. Example: [bold]foretide bench papers drs[/]"""

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.text import Text
 
 from foretide.autoscaler import stopping_on_signals
+from foretide.cli.out import console, say
 from foretide.errors import InvalidConfig
+
+HEAD_BYTES = 1 << 20
 
 
 def command(
@@ -26,15 +29,26 @@ def command(
     journal = journal_file(run)
     if not journal.is_file():
         raise InvalidConfig(f"{journal} is not there: give a run's folder that holds journal.jsonl, or a journal file")
+    _looked_into(journal)
     stop = threading.Event()
     with stopping_on_signals(stop), serve(journal, host, port, _token(token_file), control=not read_only) as site:
-        console = Console()
-        console.print(f"dashboard of [bold]{run}[/]: [bold cyan]{site.url}[/]", highlight=False, soft_wrap=True)
-        if token_file is None:
-            asked = "reading and switching ask" if site.private else "switching between advise and act asks"
-            console.print(f"token, which {asked} for: {site.token}", highlight=False, soft_wrap=True)
-        console.print("Ctrl-C ends it.")
+        console().print(Text.assemble("dashboard of ", (str(run), "bold"), ": ", (site.url, "bold cyan")), soft_wrap=True)
+        uses = [use for use, asked in (("reading", site.private), ("switching between advise and act", not read_only)) if asked]
+        if token_file is None and uses:
+            say(f"token, which {' and '.join(uses)} ask{'s' if len(uses) == 1 else ''} for: {site.token}")
+        say("Ctrl-C ends it.")
         stop.wait()
+
+
+def _looked_into(journal: Path) -> None:
+    """Any other file would be an empty page for ever; a journal that has just begun may hold no whole line yet."""
+    try:
+        with open(journal, "rb") as f:
+            head = f.read(HEAD_BYTES)
+    except OSError as error:
+        raise InvalidConfig(f"cannot read the journal {journal}: {error.strerror}") from error
+    if b"\n" in head and b'{"run":' not in head:
+        raise InvalidConfig(f"{journal} holds no run: it is not a Foretide journal")
 
 
 def _token(path: Path | None) -> str | None:

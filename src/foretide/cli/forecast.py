@@ -11,9 +11,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
+from foretide.cli.out import console, labelled, say, titled
 from foretide.errors import InvalidConfig
 from foretide.forecast import FORECASTERS
 from foretide.forecast.evaluate import stride
@@ -43,11 +42,10 @@ def command(
     """
     found_load = load_named(load)
     step = every or stride(len(found_load))
-    errors = Console(stderr=True)
-    with errors.status("") as status:
+    with Console(stderr=True).status("") as status:
         found = leaderboard(found_load.rates(), _chosen(models), horizon, seeds, step, lambda model: status.update(f"{model} ..."))
     for name, why in found.left_out.items():
-        errors.print(f"[yellow]left out:[/] {escape(f'{name}: {why}')}", highlight=False, soft_wrap=True)
+        labelled("left out:", "yellow", f"{name}: {why}")
     if report is not None:
         write_forecasts(report, found_load, found, shlex.join(["foretide", *sys.argv[1:]]))
     if as_json:
@@ -55,7 +53,7 @@ def command(
         return
     _print(found_load, found)
     if report is not None:
-        Console().print(f"report: {escape(str(report))}", highlight=False, soft_wrap=True)
+        say(f"report: {report}")
 
 
 def as_dict(load: Load, found: Leaderboard) -> dict[str, object]:
@@ -80,14 +78,12 @@ def _chosen(names: str) -> list[str] | None:
 def _print(load: Load, found: Leaderboard) -> None:
     origins = max(s.origins for s in found.scores)
     title = f"{load.name}: {len(load):,} rows, {found.horizon} windows ahead, {origins:,} origins"
-    table = Table(
-        title=title + (f", every {found.every}th window" if found.every > 1 else ""), title_justify="left", box=None, pad_edge=False
-    )
+    table = titled(title + (f", every {found.every}th window" if found.every > 1 else ""))
     table.add_column("model", no_wrap=True)
     for label, _ in SHOWN:
         table.add_column(label, justify="right")
     for score in found.scores:
         table.add_row(score.model, *(cell(score, key) for _, key in SHOWN))
-    console = Console()
-    console.print(table)
-    console.print(verdict(found), highlight=False)
+    told = console()
+    told.print(table)
+    told.print(verdict(found))

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 from foretide import report
+from foretide.cli.out import say
 from foretide.errors import ForetideError
 
 
@@ -28,7 +27,7 @@ def close(journal: Path) -> None:
     try:
         _write(journal, _beside(journal))
     except ForetideError as error:
-        Console().print(f"no report: {escape(str(error))}", highlight=False, soft_wrap=True)
+        say(f"no report: {error}")
 
 
 def _beside(journal: Path) -> Path:
@@ -37,4 +36,4 @@ def _beside(journal: Path) -> Path:
 
 def _write(journal: Path, output: Path) -> None:
     path = report.write(output, report.of_journal(journal, shlex.join(["foretide", *sys.argv[1:]])))
-    Console().print(f"report: {escape(str(path))}", highlight=False, soft_wrap=True)
+    say(f"report: {path}")

@@ -13,13 +13,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.text import Text
 
 from foretide import report as html
-from foretide.apps import App
 from foretide.apps import app as app_named
+from foretide.cli.out import console, labelled, say, titled
 from foretide.config import Settings, load_settings
 from foretide.errors import InvalidConfig
 from foretide.load import load as load_named
@@ -34,7 +33,7 @@ LoadOption = Annotated[
 SpeedOption = Annotated[float | None, typer.Option(help="rows of the load per second of run time; default: as recorded")]
 ScaleOption = Annotated[float, typer.Option(help="factor on the load's counts")]
 WindowOption = Annotated[float | None, typer.Option("--window", help="seconds between two plans; default: the app's own")]
-SeedOption = Annotated[int, typer.Option(help="the same seed gives the same events")]
+SeedOption = Annotated[int, typer.Option(help="the same seed gives the same events", min=0)]
 EngineOption = Annotated[str, typer.Option(help="events, fluid (long loads), batch (as Spark runs) or auto")]
 SettingsOption = Annotated[Path | None, typer.Option("--settings", help="a TOML file: your prices, and your own system")]
 JsonOption = Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")]
@@ -60,7 +59,9 @@ def simulate(
     """
     told, found = _told(settings), app_named(app)
     offered = load_named(load or found.load, speed, scale)
-    case = comparing.Case(found, offered, _window_s(window_s, found), seed, told.prices, comparing.engine_named(engine))
+    case = comparing.Case(
+        found, offered, found.window_s if window_s is None else window_s, seed, told.prices, comparing.engine_named(engine)
+    )
     _run(case, [system(system_name) if system_name else told.system.build()], as_json, report, processes=1)
 
 
@@ -84,7 +85,9 @@ def compare(
     """
     told, found = _told(settings), app_named(app)
     offered = load_named(load or found.load, speed, scale)
-    case = comparing.Case(found, offered, _window_s(window_s, found), seed, told.prices, comparing.engine_named(engine))
+    case = comparing.Case(
+        found, offered, found.window_s if window_s is None else window_s, seed, told.prices, comparing.engine_named(engine)
+    )
     own = [replace(told.system.build(), name=settings.stem)] if settings else []
     _run(case, [*_chosen(systems), *own], as_json, report, processes)
 
@@ -102,18 +105,11 @@ def _told(settings: Path | None) -> Settings:
     return load_settings(settings) if settings else Settings()
 
 
-def _window_s(window_s: float | None, app: App) -> float:
-    if window_s is not None and not window_s > 0:
-        raise InvalidConfig(f"--window {window_s:g}: a window lasts more than 0 seconds")
-    return window_s or app.window_s
-
-
 def _run(case: comparing.Case, systems: list[System], as_json: bool, report: Path | None, processes: int | None) -> None:
     with _progress() as tell:
         found = comparing.compare(case, systems, tell, processes)
-    errors = Console(stderr=True)
     for name, why in found.left_out.items():
-        errors.print(f"[yellow]left out:[/] {escape(f'{name}: {why}')}", highlight=False, soft_wrap=True)
+        labelled("left out:", "yellow", f"{name}: {why}")
     if not found.runs:
         raise InvalidConfig("no system could run here; the lines above say why")
     if report is not None:
@@ -123,7 +119,7 @@ def _run(case: comparing.Case, systems: list[System], as_json: bool, report: Pat
         return
     _print(found)
     if report is not None:
-        Console().print(f"report: {escape(str(report))}", highlight=False, soft_wrap=True)
+        say(f"report: {report}")
 
 
 def _command() -> str:
@@ -156,22 +152,22 @@ _SHOWN = {"cost_ratio", "adaptations", "saved_resources", "processed_share", "la
 
 def _print(found: comparing.Comparison) -> None:
     case = found.case
-    table = Table(
-        title=f"{case.app.name} under {case.load.name}, window {case.window_s:g} s", title_justify="left", box=None, pad_edge=False
-    )
+    table = titled(f"{case.app.name} under {case.load.name}, window {case.window_s:g} s")
     table.add_column("system", no_wrap=True)
     shown = [f for f in FIGURES if f.key in _SHOWN]
     for figure in shown:
         table.add_column(figure.label if figure.form != "ms" else f"{figure.label} ms", justify="right")
     for run in found.runs:
         figures = run.figures.as_dict()
-        table.add_row(run.system, *(_cell(figures[f.key], f.form) for f in shown))
-    console = Console()
-    console.print(table)
-    console.print(verdict(found.runs), highlight=False)
+        table.add_row(Text(run.system), *(_cell(figures[f.key], f.form) for f in shown))
+    told = console()
+    told.print(table)
+    told.print(verdict(found.runs))
 
 
 def _cell(value: Any, form: str) -> str:
     if value is None:
         return "-"
-    return {"share": f"{value:.1%}", "ratio": f"{value:.2f}", "count": f"{value:,}"}.get(form) or f"{value:,.0f}"
+    return {"share": f"{value:.1%}".replace("-0.0%", "0.0%"), "ratio": f"{value:.2f}", "count": f"{value:,}"}.get(
+        form
+    ) or f"{value:,.0f}"

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
+from foretide.cli.out import console, titled
 from foretide.forecast import FORECASTERS
 from foretide.systems import SYSTEMS
 
 
 def table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Print a plain table that also reads well when piped to a file."""
-    shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    """Print what is built in: one line each, unless a terminal is too narrow for it."""
+    shown = titled(title)
     for column in columns:
-        shown.add_column(column, no_wrap=column == columns[0])
+        shown.add_column(column, no_wrap=column == columns[0], overflow="fold")
     for row in rows:
-        shown.add_row(*(escape(cell) for cell in row))
-    Console().print(shown)
+        shown.add_row(*map(Text, row))
+    console().print(shown)
 
 
 def list_systems() -> None:

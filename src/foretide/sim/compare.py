@@ -31,6 +31,7 @@ from foretide.windows import merged
 
 Engine = Literal["auto", "events", "batch", "fluid"]
 EVENTS_AT_MOST = 60e6
+WINDOWS_AT_MOST = 20_000_000
 
 Progress = Callable[[str, int, int], None]
 """Told (system, windows done, windows in all) now and then."""
@@ -68,7 +69,14 @@ class Case:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.windows < 1:
+        if not self.window_s > 0:
+            raise InvalidConfig(f"--window {self.window_s:g}: a window lasts more than 0 seconds")
+        if self.load.duration_s / self.window_s > WINDOWS_AT_MOST:
+            raise InvalidConfig(
+                f"load '{self.load.name}' lasts {self.load.duration_s:g} s, more than {WINDOWS_AT_MOST:,} windows of "
+                f"{self.window_s:g} s: choose a longer window or a higher speed"
+            )
+        if self.load.duration_s * (1 + 1e-12) < self.window_s:
             raise InvalidConfig(
                 f"load '{self.load.name}' lasts {self.load.duration_s:g} s, less than one window of {self.window_s:g} s: "
                 "choose a shorter window or a lower speed"

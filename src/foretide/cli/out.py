@@ -1,0 +1,30 @@
+"""What commands print with: names, paths and reasons are shown as they are, never read as markup."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDE = 400
+
+
+def console() -> Console:
+    """Standard output; where it is no terminal, wide enough that no line of a table is broken or cut."""
+    found = Console(markup=False, highlight=False)
+    return found if found.is_terminal else Console(markup=False, highlight=False, width=max(found.width, WIDE))
+
+
+def say(text: str) -> None:
+    """One line on standard output, however long: paths in it can be copied."""
+    console().print(text, soft_wrap=True)
+
+
+def labelled(label: str, style: str, text: str) -> None:
+    """One line on standard error: a label in colour, then the text."""
+    Console(stderr=True).print(Text.assemble((label, style), f" {text}"), highlight=False, soft_wrap=True)
+
+
+def titled(title: str) -> Table:
+    """A plain table that also reads well when piped to a file."""
+    return Table(title=Text(title), title_justify="left", box=None, pad_edge=False)

@@ -60,6 +60,12 @@ def test_parameters_go_into_the_name() -> None:
         load("stable:dayz=2")
     with pytest.raises(InvalidConfig, match="'days' is not one"):
         load("stable:days")
+    with pytest.raises(InvalidConfig, match=r"seed must be a whole number, it is 1\.5"):
+        load("stable:seed=1.5")
+    with pytest.raises(InvalidConfig, match="mean must be >= 0"):
+        load("stable:mean=-5")
+    with pytest.raises(InvalidConfig, match="cannot be made"):
+        load("ticks:rows=1e18")
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
@@ -101,7 +107,10 @@ def test_a_trace_reads_the_same_in_every_time_zone(tmp_path: Path, monkeypatch: 
         ("time,count\n1,2\n", "first line must be 'timestamp,rate', it is 'time,count'"),
         ("", "first line must be 'timestamp,rate'"),
         ("timestamp,rate\n0,1\n", "has 1 rows"),
-        ("timestamp,rate\n0,1\n1,abc\n", "line 3: rate 'abc' must be a number >= 0"),
+        ("timestamp,rate\n0,1\n1,abc\n", "line 3: rate 'abc' must be a number from 0 to 1e.15"),
+        ("timestamp,rate\n0,1\n1,1e300\n", "line 3: rate '1e300' must be a number from 0"),
+        ("timestamp,rate\n0,1\nnan,2\n2,3\n", "line 3: time stamp 'nan' is neither"),
+        ("timestamp,rate\n0,1\n1," + "5" * 200_000 + "\n", "line 3: not CSV: field larger"),
         ("timestamp,rate\n0,1\n1\n", "line 3: rate ''"),
         ("timestamp,rate\n0,1\n1,-2\n", "line 3: rate '-2'"),
         ("timestamp,rate\n0,1\nmonday,2\n", "line 3: time stamp 'monday' is neither"),

@@ -18,6 +18,9 @@ from foretide.errors import InvalidConfig
 from foretide.model import Array
 from foretide.registry import Part, Registry
 
+MOST = 1e15
+"""Events in one row: below this a double counts every single one, and a sum of squares does not overflow."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
@@ -36,9 +39,10 @@ class Load:
         counts = np.array(self.counts, dtype=float)
         if counts.ndim != 1 or not counts.size:
             raise InvalidConfig(f"load '{self.name}' has no rows: give at least one count")
-        if not np.all(np.isfinite(counts)) or np.any(counts < 0):
-            row = int(np.flatnonzero(~(np.isfinite(counts) & (counts >= 0)))[0])
-            raise InvalidConfig(f"load '{self.name}', row {row + 1}: count {counts[row]} must be a finite number >= 0")
+        possible = (counts >= 0) & (counts <= MOST)
+        if not np.all(possible):
+            row = int(np.flatnonzero(~possible)[0])
+            raise InvalidConfig(f"load '{self.name}', row {row + 1}: count {counts[row]} must be a number from 0 to {MOST:g}")
         if not (np.isfinite(self.interval_s) and self.interval_s > 0):
             raise InvalidConfig(f"load '{self.name}' has interval {self.interval_s} s: it must be a finite number > 0")
         counts.setflags(write=False)
@@ -128,12 +132,23 @@ def load(name: str | Path, speed: float | None = None, scale: float = 1.0, **par
     text = str(name)
     shape, _, spec = text.partition(":")
     if shape in LOADS:
-        found = replace(LOADS.build(shape, **{**_parameters(text, spec), **parameters}), name=text)
+        found = replace(_shaped(text, shape, {**_parameters(text, spec), **parameters}), name=text)
     elif shape.lower().endswith(".csv") or Path(text).is_file():
         found = read_csv(text)
     else:
         _ = LOADS[shape]  # raises, naming the nearest shape
     return found.scaled(scale, speed)
+
+
+def _shaped(name: str, shape: str, parameters: dict[str, Any]) -> Load:
+    if negative := [key for key in LOADS.constants(shape) if parameters.get(key, 0) < 0]:
+        raise InvalidConfig(f"load '{name}': {negative[0]} must be >= 0")
+    try:
+        return LOADS.build(shape, **parameters)
+    except InvalidConfig:
+        raise
+    except (ValueError, OverflowError, MemoryError) as error:  # what numpy says of days=1e12
+        raise InvalidConfig(f"load '{name}' cannot be made: {error}") from error
 
 
 def _parameters(name: str, spec: str) -> dict[str, float | int]:
@@ -172,6 +187,8 @@ def read_csv(path: str | Path) -> Load:
         raise InvalidConfig(f"cannot read the load {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InvalidConfig(f"{path} is not a text file in UTF-8: {error.reason}") from error
+    except csv.Error as error:
+        raise InvalidConfig(f"{path}, line {rows.line_num}: not CSV: {error}") from error
     if len(counts) < 2:
         raise InvalidConfig(f"{path} has {len(counts)} rows: a trace needs at least two, so that its interval is known")
     steps = np.diff(stamps)
@@ -185,15 +202,18 @@ def read_csv(path: str | Path) -> Load:
 
 def _instant(path: Path, line: int, text: str) -> float:
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
         try:
-            stamp = datetime.fromisoformat(text.strip())
-            return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
+            at = datetime.fromisoformat(text.strip())
+            seconds = (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()  # local time would jump twice a year
         except ValueError:
-            raise InvalidConfig(
-                f"{path}, line {line}: time stamp '{text}' is neither ISO 8601 (2024-05-01T12:00:00) nor a number of seconds"
-            ) from None
+            seconds = float("nan")
+    if not np.isfinite(seconds):
+        raise InvalidConfig(
+            f"{path}, line {line}: time stamp {text[:60]!r} is neither ISO 8601 (2024-05-01T12:00:00) nor a number of seconds"
+        )
+    return seconds
 
 
 def _count(path: Path, line: int, text: str) -> float:
@@ -201,6 +221,8 @@ def _count(path: Path, line: int, text: str) -> float:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not (np.isfinite(value) and value >= 0):
-        raise InvalidConfig(f"{path}, line {line}: rate '{text}' must be a number >= 0, the events in that interval")
+    if not 0 <= value <= MOST:
+        raise InvalidConfig(
+            f"{path}, line {line}: rate {text[:60]!r} must be a number from 0 to {MOST:g}, the events in that interval"
+        )
     return value

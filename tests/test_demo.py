@@ -1,5 +1,6 @@
 """The demo: its own decisions, its SQLite table, and the whole of it on Spark without a browser."""
 
+import json
 import signal
 import socket
 import sqlite3
@@ -10,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from foretide.demo import WINDOW_S, balance, clear, demo_system, free_port
+from foretide.demo import PIPELINE, WINDOW_S, balance, clear, demo_system, free_port
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.journal import read
-from foretide.spark.tweets import Table, demo_load, spam_score
+from foretide.spark.tweets import Table, demo_load, spam_score, tweets
 from foretide.systems import SYSTEMS
 
 
@@ -26,14 +27,24 @@ def test_only_an_older_demo_is_removed(tmp_path: Path) -> None:
     clear(tmp_path / "new")
     old = tmp_path / "old" / "pipeline"
     old.mkdir(parents=True)
-    (old / "pipeline.json").touch()
+    name = tweets(demo_load(60), Table(tmp_path / "tweets.sqlite")).name
+    assert name == PIPELINE
+    (old / "pipeline.json").write_text(json.dumps({"name": name, "started_at": 1.0}))
     clear(tmp_path / "old")
     assert not old.exists()
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").touch()
+
+
+@pytest.mark.parametrize("file", ["thesis.tex", "pipeline/pipeline.json"])
+def test_what_is_not_a_demo_is_left_alone(file: str, tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / file
+    mine.parent.mkdir(parents=True)
+    mine.write_text('{"name": "words", "started_at": 1.0}')
+    (tmp_path / "mine" / "spark.log" if "pipeline" in file else mine).touch()
     with pytest.raises(InvalidConfig, match="choose an empty folder"):
         clear(tmp_path / "mine")
-    assert (tmp_path / "mine" / "thesis.tex").exists()
+    assert mine.exists()
+    with pytest.raises(InvalidConfig, match="choose an empty folder"):
+        clear(mine)
 
 
 def test_a_demo_that_died_while_spark_started_is_an_older_demo(tmp_path: Path) -> None:

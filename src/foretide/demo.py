@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 from contextlib import closing
@@ -25,6 +26,7 @@ WARM_UP_S = 25.0
 DRAIN_S = 180.0
 TARGET_LATENCY_S = 15.0
 PORTS_TRIED = 50
+PIPELINE = "tweets"
 
 
 def demo_system(name: str) -> System:
@@ -54,11 +56,21 @@ def free_port(port: int) -> int:
     return 0
 
 
+def _is_demo(folder: Path) -> bool:
+    """Whether a demo ran here, or died while Spark started. A pipeline of somebody's own is none: its events are theirs."""
+    file = folder / "pipeline" / "pipeline.json"
+    if not file.exists():
+        return (folder / "spark.log").exists()
+    try:
+        return bool(json.loads(file.read_bytes())["name"] == PIPELINE)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
 def clear(folder: Path) -> None:
     """Remove an older demo; anything else that lies there is left alone and is an error."""
     if folder.exists():
-        ours = (folder / "pipeline" / "pipeline.json", folder / "spark.log")
-        if any(folder.iterdir()) and not any(file.exists() for file in ours):
+        if not folder.is_dir() or (any(folder.iterdir()) and not _is_demo(folder)):
             raise InvalidConfig(f"{folder} holds something that is not an older demo: choose an empty folder with --folder")
         shutil.rmtree(folder)
 
@@ -86,8 +98,8 @@ def run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
     from foretide.spark.live import LiveRun  # Spark is only imported when the demo runs
     from foretide.spark.tweets import Table, Tweets, demo_load, tweets
 
-    console = Console()
     clear(folder)
+    console = Console(highlight=False)
     table = Table(folder / "tweets.sqlite")
     pipeline = tweets(demo_load(duration_s), table, after_s=WARM_UP_S)
     source = pipeline.sources["stream"].open
@@ -106,9 +118,12 @@ def run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
     with serve(live.journal, port=(found := free_port(port))) as site:
         taken = f" (port {port} is taken)" if found != port else ""
         console.print(f"dashboard: [bold cyan]{site.url}[/]{taken}; its advise/act switch asks for {site.token}", soft_wrap=True)
-        console.print(f"Starting Spark with four operators; {total} tweets in {duration_s} s follow ...", highlight=False)
+        console.print(f"Starting Spark with four operators; {total} tweets in {duration_s} s follow ...")
         with Screen(console) as screen:
             ran, decisions = live.go(screen.show, steps, started=screen.started, ended=ended)
-    console.print(summary(ran, decisions), highlight=False, soft_wrap=True)
-    console.print(balance(came_in, total, table.counts(), len(decisions) < steps), highlight=False, soft_wrap=True)
-    console.print(f"journal: {live.journal}; look again: foretide dashboard {folder}", highlight=False, soft_wrap=True)
+    for told in (
+        summary(ran, decisions),
+        balance(came_in, total, table.counts(), len(decisions) < steps),
+        f"journal: {live.journal}; look again: foretide dashboard {folder}",
+    ):
+        console.print(told, markup=False, soft_wrap=True)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
-from foretide.errors import NotReady
+from foretide.errors import InvalidConfig, NotReady
 from foretide.forecast.retrain import Retraining
 from foretide.guards import Guard, View, guarded
 from foretide.history import History
@@ -46,6 +46,11 @@ class Cadence:
     lookback: int = 100
     fit_every: int | None = None
     scope: Literal["sources", "operators"] = "sources"
+
+    def __post_init__(self) -> None:
+        for name in ("horizon", "plan_every", "lookback", "fit_every"):
+            if (windows := getattr(self, name)) is not None and windows < 1:
+                raise InvalidConfig(f"{name} is {windows}: give 1 window or more")
 
 
 @dataclass

@@ -30,7 +30,7 @@ from foretide.systems import System, system
 class SystemSettings(msgspec.Struct, frozen=True):
     """Which system, and what to change in it. What is left out stays as the system declares it."""
 
-    name: str = "srea"
+    name: str | None = None
     forecaster: str | None = None
     planner: str | None = None
     grouping: str | None = None
@@ -42,9 +42,10 @@ class SystemSettings(msgspec.Struct, frozen=True):
     lookback: int | None = None
     fit_every: int | None = None
 
-    def build(self) -> System:
-        """The system with these changes. Constants of a part that was exchanged for another are dropped, not carried over."""
-        base = system(self.name)
+    def build(self, default: str = "srea") -> System:
+        """The system with these changes; ``default`` is changed where none is named. Constants of a part that was exchanged for
+        another are dropped, not carried over."""
+        base = system(self.name or default)
         changes: dict[str, Any] = {"guards": {**base.guards, **self.guards}}
         if self.grouping is not None:
             changes["grouping"] = self.grouping
@@ -58,24 +59,15 @@ class SystemSettings(msgspec.Struct, frozen=True):
         return replace(base, **changes)
 
 
-class DashboardSettings(msgspec.Struct, frozen=True):
-    """Where the dashboard listens. Any host but a loopback address needs a token."""
-
-    host: str = "127.0.0.1"
-    port: int = 8765
-    token: str | None = None
-
-
 class Settings(msgspec.Struct, frozen=True):
-    """Everything a run can be told."""
+    """Everything a run can be told. A simulation takes the system and the prices, a live run all of it."""
 
     mode: Mode = "advise"
     window_s: float = 10.0
-    target_latency_s: float = 10.0
+    target_latency_s: float | None = None
     runs_dir: str = "runs"
     system: SystemSettings = SystemSettings()
     prices: Prices = Prices()
-    dashboard: DashboardSettings = DashboardSettings()
 
 
 def load_settings(path: Path | str) -> Settings:
@@ -85,7 +77,7 @@ def load_settings(path: Path | str) -> Settings:
             table = tomllib.load(f)
     except OSError as error:
         raise InvalidConfig(f"cannot read the settings file {path}: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidConfig(f"{path} is not valid TOML: {error}") from error
     return parse_settings(table, str(path))
 
@@ -97,8 +89,9 @@ def parse_settings(table: Mapping[str, Any], where: str = "settings") -> Setting
         raise InvalidConfig(f"{where}: unknown key '{key}'; the nearest valid key is '{near[0]}' (valid: {', '.join(valid)})")
     try:
         settings = msgspec.convert(table, Settings)
-        if not settings.window_s > 0:
-            raise InvalidConfig("window_s must be more than 0 seconds")
+        for name, seconds in (("window_s", settings.window_s), ("target_latency_s", settings.target_latency_s)):
+            if seconds is not None and not 0 < seconds < float("inf"):
+                raise InvalidConfig(f"{name} must be more than 0 seconds")
         chosen = settings.system.build()
         chosen.new_forecaster(), chosen.new_planner(), chosen.new_guards()  # unknown parts and constants are told now, not later
     except msgspec.ValidationError as error:
@@ -114,5 +107,5 @@ def _unknown_keys(table: Mapping[str, Any], record: type, prefix: str = "") -> I
     for key, value in table.items():
         if key not in fields:
             yield prefix + key, sorted(fields)
-        elif isinstance(value, Mapping) and fields[key] in (SystemSettings, DashboardSettings, Prices):
+        elif isinstance(value, Mapping) and fields[key] in (SystemSettings, Prices):
             yield from _unknown_keys(value, fields[key], f"{prefix}{key}.")

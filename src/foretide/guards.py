@@ -50,6 +50,8 @@ def bounds() -> Guard:
 
 def cool_down(seconds: float = 60.0) -> Guard:
     """No change at all for ``seconds`` after replicas last changed."""
+    if seconds < 0:
+        raise InvalidConfig(f"cool-down of {seconds:g} s: give 0 seconds or more")
 
     def guard(plan: Plan, view: View) -> Plan:
         since = view.history.since_change_s()
@@ -62,6 +64,8 @@ def cool_down(seconds: float = 60.0) -> Guard:
 
 def patience(windows: int = 3) -> Guard:
     """Fewer replicas only when the last ``windows`` proposals all asked for fewer; then the largest of them is taken."""
+    if windows < 1:
+        raise InvalidConfig(f"patience of {windows} windows: give 1 or more")
 
     def guard(plan: Plan, view: View) -> Plan:
         current = view.replicas()
@@ -94,6 +98,8 @@ def _fewer_executors(plan: Plan, recent: Sequence[Plan], hosts: Sequence[Host] |
 
 def catch_up(backlog_s: float = 5.0) -> Guard:
     """No operator loses replicas while its backlog is more than ``backlog_s`` seconds of its arrivals."""
+    if backlog_s < 0:
+        raise InvalidConfig(f"catch-up with {backlog_s:g} s of backlog: give 0 seconds or more")
 
     def guard(plan: Plan, view: View) -> Plan:
         latest = view.history.latest
@@ -109,6 +115,8 @@ def catch_up(backlog_s: float = 5.0) -> Guard:
 
 def budget(total: int = 64) -> Guard:
     """At most ``total`` replicas over all operators: the largest asks give way first, never below an operator's minimum."""
+    if total < 1:
+        raise InvalidConfig(f"a budget of {total} replicas: give 1 or more")
 
     def guard(plan: Plan, view: View) -> Plan:
         asked = dict(plan.replicas)

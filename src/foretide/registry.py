@@ -9,6 +9,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any, Generic, TypeVar, cast
 
 from foretide.errors import InvalidConfig, MissingExtra, unknown
@@ -55,16 +56,23 @@ class Registry(Generic[T]):
 
     def constants(self, name: str) -> tuple[str, ...]:
         """The constants that a part takes."""
-        return tuple(p for p in inspect.signature(self._factory(name)).parameters if p != "self")
+        return tuple(self._declared(name))
 
     def build(self, name: str, **constants: Any) -> T:
-        """A new instance; an unknown constant is an error that lists the valid ones."""
-        valid = self.constants(name)
-        for constant in constants:
+        """A new instance; an unknown constant is an error that lists the valid ones, and so is text in place of a number."""
+        valid = self._declared(name)
+        for constant, value in constants.items():
             if constant not in valid:
                 known = ", ".join(valid) or "none"
                 raise InvalidConfig(f"{self.kind} '{name}' has no constant '{constant}'; it takes: {known}")
+            if wanted := _wanted(valid[constant], value):
+                raise InvalidConfig(f"{self.kind} '{name}': {constant} must be {wanted}, it is {value!r}")
         return cast(T, self._factory(name)(**{**self[name].constants, **constants}))
+
+    def _declared(self, name: str) -> dict[str, str]:
+        """A part's constants and how each is annotated."""
+        parameters = inspect.signature(self._factory(name)).parameters
+        return {p: str(declared.annotation) for p, declared in parameters.items() if p != "self"}
 
     def _factory(self, name: str) -> Callable[..., Any]:
         part = self[name]
@@ -77,3 +85,13 @@ class Registry(Generic[T]):
             raise MissingExtra(
                 f"{self.kind} '{name}' needs {error.name}, which is not installed: pip install 'foretide[{part.extra}]'"
             ) from error
+
+
+def _wanted(annotation: str, value: Any) -> str | None:
+    """What kind of number a constant should have been; None when it is right, or is no number by its annotation."""
+    kind, _, other = annotation.partition(" | ")
+    if kind not in ("int", "float") or other not in ("", "None") or (other and value is None):
+        return None
+    number = Integral if kind == "int" else Real
+    right = isinstance(value, number) and not isinstance(value, bool) and value == value
+    return None if right else "a whole number" if kind == "int" else "a number"

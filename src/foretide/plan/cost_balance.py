@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from foretide.errors import InvalidConfig
 from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Prices
 from foretide.plan.flow import expected_rates
@@ -86,6 +87,8 @@ class CostBalance:
 
     def __init__(self, prices: Prices | Mapping[str, float] | None = None, drain_s: float | None = None) -> None:
         self.prices = priced(prices)
+        if drain_s is not None and not drain_s > 0:
+            raise InvalidConfig(f"drain_s is {drain_s:g}: a backlog drains in more than 0 seconds")
         self.drain_s = drain_s
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:

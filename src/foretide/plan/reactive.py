@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from foretide.errors import InvalidConfig
 from foretide.history import History
 from foretide.model import Forecast, Plan
 from foretide.plan.need import known_service_time_s, need
@@ -18,6 +19,8 @@ class Reactive:
     """
 
     def __init__(self, drain_s: float | None = None) -> None:
+        if drain_s is not None and not drain_s > 0:
+            raise InvalidConfig(f"drain_s is {drain_s:g}: a backlog drains in more than 0 seconds")
         self.drain_s = drain_s
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:

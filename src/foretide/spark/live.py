@@ -10,9 +10,10 @@ import importlib.util
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyspark.cloudpickle
@@ -21,10 +22,10 @@ from pyspark.sql import SparkSession
 from foretide.balance import GROUPINGS
 from foretide.clock import WallClock
 from foretide.control import ModeSwitch, control_path
-from foretide.errors import InvalidConfig
+from foretide.errors import ForetideError, InvalidConfig
 from foretide.journal import Journal, Run
 from foretide.learned import Learned, learned_path
-from foretide.model import Decision, Mode
+from foretide.model import Decision, Mode, Prices
 from foretide.spark.actuator import PipelineActuator
 from foretide.spark.executors import Executors
 from foretide.spark.pipeline import Pipeline
@@ -54,6 +55,7 @@ class LiveRun:
     short_run: bool = False
     until_idle: bool = False
     preload: tuple[str, ...] = ()
+    prices: Prices = field(default_factory=Prices)
 
     @property
     def journal(self) -> Path:
@@ -105,6 +107,7 @@ class LiveRun:
             clock.now(),
             self.mode,
             self.target_latency_s,
+            self.prices,
             settings={"grouping": self.system.grouping, "master": self.master},
         )
         with Journal(self.journal, run) as journal, ModeSwitch(control_path(self.journal), self.mode) as mode:
@@ -117,7 +120,7 @@ class LiveRun:
                     stop.set()
                 learned.note(decision)
 
-            loop = self.system.autoscaler(
+            loop = self.system.priced(self.prices).autoscaler(
                 running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True
             )  # fmt: skip
             with Learned(learned_path(self.journal, self.system.planner), loop.planner) as learned:
@@ -158,11 +161,21 @@ def find_pipeline(target: str) -> Pipeline:
         else:
             sys.path.insert(0, "")
             module = importlib.import_module(place)
+    except ForetideError:
+        raise
     except ImportError as error:
         raise InvalidConfig(f"cannot import {place}: {error}") from error
+    except Exception as error:  # the user's own code, whatever it does; a relative name is a TypeError
+        raise InvalidConfig(f"cannot load {place}: {type(error).__name__}: {error}{_where(error)}") from error
     found = getattr(module, name, None)
     if not isinstance(found, Pipeline):
         known = ", ".join(k for k, v in vars(module).items() if isinstance(v, Pipeline)) or "none"
         raise InvalidConfig(f"{place} has no pipeline named '{name}'; pipelines there: {known}")
     pyspark.cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     return found
+
+
+def _where(error: Exception) -> str:
+    """The innermost line that an error came from, for a person whose own code raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames and not isinstance(error, SyntaxError) else ""

@@ -141,6 +141,10 @@ def test_a_journal_without_a_window_is_an_error(tmp_path: Path) -> None:
 INK = """canvas => { const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
          let inked = 0; for (let i = 3; i < pixels.length; i += 4) if (pixels[i] > 0) inked++; return inked; }"""
 
+LINED_UP = """() => { const box = at => document.querySelector(`#percentiles ${at}`)?.getBoundingClientRect();
+              const [bar, scale] = [box('.track'), box('.scale div')];
+              return !bar || (bar.left === scale.left && bar.width === scale.width); }"""
+
 
 @pytest.mark.slow
 def test_every_chart_is_drawn_in_a_real_browser(tmp_path: Path) -> None:
@@ -169,6 +173,7 @@ def test_every_chart_is_drawn_in_a_real_browser(tmp_path: Path) -> None:
                 assert tab.locator("#figures tbody tr").count() == len(page.runs)
                 assert tab.locator("#decisions li").count() > 0
                 assert tab.evaluate("document.documentElement.scrollWidth") <= width
+                assert tab.evaluate(LINED_UP)  # the scale under the latency bars has their length
                 assert (seen.errors, seen.foreign) == ([], set())
                 tab.close()
 

@@ -91,6 +91,8 @@ def test_every_chart_is_drawn_and_numbers_match_the_journal(browser: Browser, li
         node = page.locator(f'.node[data-operator="{name}"]')
         utilization = 100 * (sample.busy_s or 0) / (sample.replicas * 10)
         assert f"{name}: {sample.replicas} replicas" in (node.get_attribute("aria-label") or "")
+        planned = last.plan.replicas[name] if last.plan else sample.replicas
+        assert node.locator(".pip").count() == min(10, max(sample.replicas, planned))
         assert node.locator(".waiting").text_content() in (
             f"{utilization:.1f}%".replace(".0%", "%"),
             f"{sample.backlog:.0f} waiting",

@@ -161,6 +161,7 @@ function drawPercentiles() {
   for (let e = Math.ceil(low); e <= high; e++) {
     const tick = element("span", {}, ms(10 ** e));
     tick.style.left = place(10 ** e) + "%";
+    if (place(10 ** e) > 97) tick.style.transform = "translateX(-100%)"; // it would run into the label beside the scale
     scale.append(tick);
   }
   $("percentiles").append(element("div", { class: "scale" }, element("span"), scale, element("span", {}, "p99")));

@@ -54,7 +54,7 @@ data.steps.forEach((ahead, i) => $("steps").append(button(`${ahead} ahead`, i ==
 })));
 for (const [name, why] of Object.entries(data.left_out)) {
   const line = document.createElement("p");
-  line.textContent = `Left out: ${name}. ${why}`;
+  line.textContent = `Left out: ${name}: ${why}`;
   $("left-out").append(line);
 }
 const dark = matchMedia("(prefers-color-scheme: dark)");

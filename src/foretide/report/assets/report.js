@@ -218,7 +218,7 @@ function start() {
   else $("systems").remove();
   const left = new Map();
   for (const [name, why] of Object.entries(data.left_out)) left.set(why, [...(left.get(why) ?? []), name]);
-  $("left-out").append(...[...left].map(([why, names]) => element("p", {}, `Left out: ${names.join(", ")}. ${why}`)));
+  $("left-out").append(...[...left].map(([why, names]) => element("p", {}, `Left out: ${names.join(", ")}: ${why}`)));
   $("decision-system").append(element("option", { value: "" }, "all systems"), ...runs.map((r) => element("option", {}, r.system)));
   $("decision-system").hidden = runs.length === 1;
   $("footer").append(

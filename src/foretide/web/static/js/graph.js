@@ -190,9 +190,11 @@ export class Graph {
     parts.drawn = drawn;
     parts.pips.replaceChildren();
     const from = 11 + parts.count.getComputedTextLength() + 8 || 34;
-    for (let i = 0; i < Math.min(Math.max(o.replicas, planned), PIPS); i++) {
+    const shown = Math.min(Math.max(o.replicas, planned), PIPS);
+    const pitch = Math.min(9, (parts.room + 11 - from) / shown); // all of them fit: narrower where there are many
+    for (let i = 0; i < shown; i++) {
       const kind = i >= o.replicas ? "pip coming" : i >= planned ? "pip going" : "pip";
-      if (from + i * 9 + 6 < parts.room + 11) make("rect", { class: kind, x: from + i * 9, y: 33, width: 6, height: 8, rx: 2 }, parts.pips);
+      make("rect", { class: kind, x: from + i * pitch, y: 33, width: (pitch * 2) / 3, height: 8, rx: Math.min(2, pitch / 4) }, parts.pips);
     }
   }
 }

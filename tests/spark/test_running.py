@@ -238,3 +238,15 @@ def test_local_mode_says_once_that_it_has_no_executors_to_ask_for(spark: SparkSe
     executors.utilization(1.0)
     (host,) = executors.utilization(2.0)
     assert (host.name, host.capacity) == ("driver", 16.0)
+
+
+def test_local_mode_is_as_busy_as_its_tasks_not_as_long_as_it_is_up(spark: SparkSession) -> None:
+    executors, told = Executors(spark), spark.sparkContext._jsc.sc().listenerBus()
+    told.waitUntilEmpty()
+    executors.utilization(1.0)
+    spark.sparkContext.parallelize(range(4), 4).map(lambda _: sum(range(100_000))).count()
+    told.waitUntilEmpty()
+    (busy,) = executors.utilization(2.0)
+    (idle,) = executors.utilization(3.0)
+    assert busy.utilization > 0
+    assert idle.utilization == 0

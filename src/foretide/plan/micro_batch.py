@@ -76,7 +76,7 @@ class MicroBatch:
                 )
         wanted = _whole(total / self.cores)
         executors = min(wanted, self.max_executors)
-        reasons[""] = f"all queries together need {total:.2f} slots: {wanted} executors of {self.cores}"
+        reasons[""] = f"all queries together need {total:.2f} slots: {wanted} executor{'s' if wanted > 1 else ''} of {self.cores}"
         if wanted > self.max_executors:
             reasons[""] += f"; held at the maximum of {self.max_executors}"
         return Plan(replicas, reasons, executors)

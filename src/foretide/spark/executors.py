@@ -119,7 +119,7 @@ class Executors:
         """Task seconds per core and second since the last call, per executor; only executors seen twice have a figure."""
         hosts, seen = [], {}
         for e in self._live():
-            name, total_ms, cores = e.id(), float(e.totalDuration()), int(e.totalCores())
+            name, total_ms, cores = e.id(), self._task_ms(e), int(e.totalCores())
             before = self._busy_ms.get(name)
             seen[name] = (now, total_ms)
             if before is not None and now > before[0]:
@@ -127,6 +127,13 @@ class Executors:
                 hosts.append(Host(name, max(0.0, used / max(cores, 1)), float(max(cores, 1))))
         self._busy_ms = seen
         return tuple(hosts)
+
+    def _task_ms(self, executor: Any) -> float:
+        """Task milliseconds so far. Of the driver Spark's list tells how long it has been up; what it ran is in the store behind it."""
+        if executor.id() != DRIVER:
+            return float(executor.totalDuration())
+        kind = self.spark.sparkContext._jvm.java.lang.Class.forName("org.apache.spark.status.ExecutorSummaryWrapper")  # type: ignore[union-attr]
+        return float(self._context.statusStore().store().read(kind, DRIVER).info().totalDuration())
 
     def busy_s(self, query: StreamingQuery) -> float | None:
         """Task seconds of a query's jobs since the last call, from Spark's own metrics; None when no job ended."""

@@ -5,7 +5,9 @@ Every failure that Foretide raises on purpose ends as one sentence on standard e
 
 from __future__ import annotations
 
+import sys
 import warnings
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -18,6 +20,9 @@ from foretide.errors import ForetideError
 class _App(typer.Typer):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         warnings.showwarning = _warned
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a place that cannot write a sign gets a question mark
         try:
             return super().__call__(*args, **kwargs)
         except ForetideError as error:

@@ -4,10 +4,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from foretide.errors import InvalidConfig, JournalError
 from foretide.journal import read
+from foretide.spark import attach as attaching
 
 APPLICATION = """
 import json, os, sys, time
@@ -84,3 +87,15 @@ def test_two_ordinary_queries_get_advice_and_an_executor_goes_and_comes(tmp_path
     plans = [d.plan for d in decisions if d.plan is not None]
     assert {p.executors for p in plans} == {1, 2}
     assert all(p.reasons["heavy"] and p.reasons[""] for p in plans)
+
+
+def test_attaching_with_a_wrong_mode_or_folder_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anything but "advise" would act."""
+    spark: Any = None
+    wrong: Any = "advice"
+    with pytest.raises(InvalidConfig, match="'advice' is not a mode: advise or act"):
+        attaching.attach(spark, mode=wrong)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(attaching, "Executors", lambda spark: None)
+    with pytest.raises(JournalError, match="choose a folder you can write to"):
+        attaching.attach(spark, run_dir=tmp_path / "file" / "run")

@@ -76,10 +76,12 @@ class Attachment:
         self.executors = Executors(spark)
         self.watch = Watch(settings["target_latency_s"])
         self.journal_path = run_dir / "journal.jsonl"
-        self.decisions = 0
         self.last: Decision | None = None
         self.advised = threading.Event()
         self.listener = _Listener(self.watch)
+        self._mode = ModeSwitch(
+            control_path(self.journal_path), settings["mode"]
+        )  # here, so that a folder nobody can write to is told
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="foretide-attach", daemon=True)
         spark.streams.addListener(self.listener)
@@ -106,7 +108,7 @@ class Attachment:
     def _run(self) -> None:
         clock = WallClock()
         window_s = self.settings["window_s"]
-        with ModeSwitch(control_path(self.journal_path), self.settings["mode"]) as mode:
+        with self._mode as mode:
             while not self._stop.is_set():
                 if not self.watch.latest:
                     clock.wait_until(clock.now() + 1.0, self._stop)
@@ -116,6 +118,7 @@ class Attachment:
                     self._loop(topology, mode, clock, window_s)
                 except Exception:
                     log.exception("the attached loop failed and starts again; your queries are not affected")
+                    clock.wait_until(clock.now() + window_s, self._stop)
 
     def _loop(self, topology: Topology, mode: ModeSwitch, clock: WallClock, window_s: float) -> None:
         """One life of the loop: until the application's queries change."""
@@ -191,6 +194,8 @@ def attach(
     """
     if target_latency_s <= 0 or window_s <= 0 or max_executors < 1:
         raise InvalidConfig("attach needs target_latency_s > 0, window_s > 0 and max_executors >= 1")
+    if mode not in ("advise", "act"):
+        raise InvalidConfig(f"'{mode}' is not a mode: advise or act")
     if mode == "act" and spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         raise InvalidConfig(
             "Spark's dynamic allocation is on and would fight with Foretide: set spark.dynamicAllocation.enabled=false"

@@ -29,7 +29,7 @@ class Executors:
         self.spark = spark
         context = spark.sparkContext
         self.local = str(context.master).startswith("local") and not str(context.master).startswith("local-cluster")
-        self.cores = int(context.getConf().get("spark.executor.cores", "0") or 0) or self._first_cores()
+        self._cores = int(context.getConf().get("spark.executor.cores", "0") or 0)
         self._drains = context.getConf().get("spark.decommission.enabled", "false") == "true"
         self._told = False
         self._busy_ms: dict[str, tuple[float, float]] = {}
@@ -44,9 +44,11 @@ class Executors:
         found = self._context.statusStore().executorList(True)
         return [e for e in (found.apply(i) for i in range(found.size())) if (e.id() == DRIVER) == self.local]
 
-    def _first_cores(self) -> int:
-        """What a running executor has, where the settings do not say; 1 while there is none."""
-        return max((int(e.totalCores()) for e in self._live()), default=1) or 1
+    @property
+    def cores(self) -> int:
+        """Of one executor: what the settings say, else what the first one has; 1 while there is none."""
+        self._cores = self._cores or max((int(e.totalCores()) for e in self._live()), default=0)
+        return self._cores or 1
 
     def slots(self) -> int:
         """Tasks that can run at the same time on all executors; 1 while there is none."""

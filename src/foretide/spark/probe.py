@@ -35,30 +35,38 @@ class PipelineProbe:
             windows = self.running.ledger.take()
             arrivals = {n: self.running.arrivals(n, now, lags[n]) for n in windows}
             waiting = {n: sum(arrivals[n]) - self.running.consumed(n) for n in windows}
-        before, self._arrivals = self._arrivals, arrivals
+        before = dict(self._arrivals)
+        # What waits in a source that is not ours can be told twice for a moment; what was counted once is not counted again.
+        for n, found in arrivals.items():
+            inside, outside = before.get(n, (0, 0))
+            self._arrivals[n] = max(found[0], inside), max(found[1], outside)
         hosts = self.executors.utilization(now)
+        first = last_at is None or now <= last_at
+        task_s = {n: self._task_s(n) for n, window in windows.items() if first or window.batches}
         if last_at is None or now <= last_at:
             raise NotReady("the pipeline has just started: the first window is not over")
         samples = {}
         for n, window in windows.items():
-            inside, outside = (max(0, a - b) for a, b in zip(arrivals[n], before[n], strict=True))
-            samples[n] = self._sample(n, window, waiting[n], (inside, outside))
+            inside, outside = (a - b for a, b in zip(self._arrivals[n], before[n], strict=True))
+            samples[n] = self._sample(n, window, waiting[n], (inside, outside), task_s.get(n))
         return Snapshot(now, now - last_at, samples, loaded(hosts, samples), self._end_to_end(windows))
 
-    def _sample(self, name: str, window: Window, waiting: int, came: tuple[int, int]) -> Sample:
+    def _task_s(self, name: str) -> float | None:
+        """Task seconds of a DataFrame function since the last call; those of a batch not delivered yet wait for the next one."""
+        query = self.running.queries[name]
+        return self.executors.busy_s(query.query) if query.wired.step.kind == "frame" and query.query is not None else None
+
+    def _sample(self, name: str, window: Window, waiting: int, came: tuple[int, int], task_s: float | None) -> Sample:
         query = self.running.queries[name]
         replicas = query.in_flight or self.running.replicas[name]
         by_replica = window.by_replica(replicas)
-        busy_s = window.busy_s
-        if query.wired.step.kind == "frame" and busy_s is None and query.query is not None:
-            busy_s = self.executors.busy_s(query.query)
         return Sample(
             arrived=float(sum(came)),
             processed=float(window.processed),
             backlog=float(max(0, waiting)),
             replicas=replicas,
             emitted={c: float(window.emitted(f"to.{c}")) for c in self.running.topology.successors(name)},
-            busy_s=busy_s,
+            busy_s=task_s if window.busy_s is None else window.busy_s,
             offered=float(came[1]) if query.wired.sources else None,
             dropped=float(window.diverted) if query.wired.diverts else None,
             sojourn_s=window.sojourn_s,

@@ -39,18 +39,25 @@ class Batch:
 
 def parsed(progress: Mapping[str, Any]) -> Batch:
     """A batch from Spark's progress report (its JSON form). A query without a name goes by its id."""
-    lags = [
-        s["metrics"]["avgOffsetsBehindLatest"] for s in progress["sources"] if "avgOffsetsBehindLatest" in (s.get("metrics") or {})
-    ]
+    lags = [lag for s in progress["sources"] if (lag := _lag(s)) is not None]
     return Batch(
         query=query_name(progress.get("name"), progress["id"]),
         started_at=datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp(),
         duration_s=progress["durationMs"].get("triggerExecution", 0) / 1e3,
         rows=float(progress["numInputRows"]),
-        behind=sum(float(lag) for lag in lags) if lags else None,
+        behind=sum(lags) if lags else None,
         sources=tuple(s["description"] for s in progress["sources"]),
         sink=progress["sink"]["description"],
     )
+
+
+def _lag(source: Mapping[str, Any]) -> float | None:
+    """Events that a source left waiting, where it tells: Spark gives the mean over its partitions, which its offsets name."""
+    mean, end = (source.get("metrics") or {}).get("avgOffsetsBehindLatest"), source.get("endOffset")
+    if mean is None:
+        return None
+    partitions = sum(len(p) for p in end.values() if isinstance(p, dict)) if isinstance(end, dict) else 0
+    return float(mean) * max(1, partitions)
 
 
 def query_name(name: str | None, identity: str) -> str:

@@ -149,3 +149,42 @@ def test_an_odd_column_is_named_and_a_bad_event_is_diverted_with_its_stamp() -> 
     assert found[:2] == [(0, 0.0, None, None), (None, 10.0, '{"id": 1}', "ZeroDivisionError: division by zero")]
     assert found[2][:3] == (None, 20.0, '{"id": "x", "word": "w"}')
     assert "ArrowInvalid" in found[2][3] or "ArrowTypeError" in found[2][3]
+
+
+def test_what_does_not_fit_its_schema_counts_as_diverted_once_per_event() -> None:
+    fields = [
+        ("id", pa.int64()),
+        ("_at", pa.float64()),
+        ("_operator", pa.string()),
+        ("_error", pa.string()),
+        ("_event", pa.string()),
+    ]
+    given = pa.RecordBatch.from_pydict({"id": [0, 1, 2, 3], "_at": [0.0, 1.0, 2.0, 3.0]})
+
+    def work(event: dict[str, Any]) -> Any:
+        return [{"id": "x"}, {"id": "y"}, {"id": 7}] if event["id"] == 2 else {"id": [0, None, 0, "z"][event["id"]]}
+
+    found: dict[int, Report] = {}
+    body = run_events(Work("op", work, pa.schema(fields), {None: frozenset({"id"})}, diverts=True), found.update)
+    rows = [row for made in body(iter([given])) for row in made.to_pylist()]
+    assert [(r["_operator"], r["_at"]) for r in rows if r["_error"]] == [("op", 2.0), ("op", 2.0), ("op", 3.0)]
+    assert (found[0].processed, found[0].diverted) == (4, 2)
+
+
+def test_a_batch_that_fails_although_each_of_its_events_passes_stops_the_pipeline(ticks: list[float]) -> None:
+    def work(given: pa.RecordBatch) -> pa.RecordBatch:
+        if given.num_rows > 1:
+            raise ValueError("too many")
+        return given
+
+    with pytest.raises(tasks.EventFailed, match=r"'op' failed on a batch of 6 events \(each alone passes\): ValueError: too many"):
+        ran(run_batches, work, None)
+
+
+def test_an_event_without_a_stamp_gets_the_batch_s_instant() -> None:
+    given = pa.RecordBatch.from_pydict({"city": [1, 2], "_at": pa.array([5.0, None])})
+    found: dict[int, Report] = {}
+    work = Work("op", lambda e: e, SCHEMA, {None: frozenset({"city"})}, arrived_at=7.0)
+    (made,) = run_events(work, found.update)(iter([given]))
+    assert made.column("_at").to_pylist() == [5.0, 7.0]
+    assert found[0].stamp_sum == 12.0

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from foretide.spark.columns import ERROR, EVENT, KEY, OUT, STAMP
+from foretide.spark.columns import ERROR, EVENT, KEY, OPERATOR, OUT, RESERVED, STAMP
 from foretide.spark.meter import Meter, Report
 
 if TYPE_CHECKING:  # its module compiles code, which a worker only needs when it gets such a grouping
@@ -59,16 +59,20 @@ class Work:
         return 1 if self.learner is not None else max(1, self.sample_every)
 
     def stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch with a stamp on every event, also where a source's own column of them has holes."""
         if STAMP in batch.schema.names:
-            return batch
+            at, stamps = batch.schema.get_field_index(STAMP), batch.column(STAMP)
+            return batch.set_column(at, STAMP, stamps.fill_null(self.arrived_at)) if stamps.null_count else batch
         return batch.append_column(STAMP, pa.array(np.full(batch.num_rows, self.arrived_at)))
 
 
 class EventFailed(Exception):
-    """Stops the pipeline: the message is the sentence a user sees."""
+    """Stops the pipeline: the message is the sentence a user sees. ``event`` is a whole record batch when no event fails by itself."""
 
     def __init__(self, operator: str, event: Any, error: Exception) -> None:
-        super().__init__(f"{MARK}operator '{operator}' failed on event {event!r}: {type(error).__name__}: {error}{MARK}")
+        whole = isinstance(event, pa.RecordBatch)
+        on = f"a batch of {event.num_rows} events (each alone passes)" if whole else f"event {event!r}"
+        super().__init__(f"{MARK}operator '{operator}' failed on {on}: {type(error).__name__}: {error}{MARK}")
 
 
 def warm() -> None:
@@ -86,7 +90,7 @@ def run_events(work: Work, add: Add) -> Body:
             events = batch.select([c for c in batch.schema.names if c not in (STAMP, KEY)]).to_pylist()
             rows, of = _rows(work, events, meter)
             stamps = batch.column(STAMP) if of is None else batch.column(STAMP).take(pa.array(of))
-            made = _arrow(work, rows, stamps) if rows else None
+            made = _arrow(work, rows, stamps, of, meter.report) if rows else None
             meter.batch(batch, perf_counter() - started)
             if made is not None:
                 yield made
@@ -160,26 +164,32 @@ def _pieces(work: Work, result: Any) -> list[Row]:
 
 
 def _dead(work: Work, event: Any, error: Exception) -> Row:
-    said = {EVENT: json.dumps(event, default=str), ERROR: f"{type(error).__name__}: {error}"}
+    said = {OPERATOR: work.operator, ERROR: f"{type(error).__name__}: {error}", EVENT: json.dumps(event, default=str)}
     return tuple(said.get(n) for n in work.names)
 
 
-def _arrow(work: Work, rows: list[Row], stamps: pa.Array) -> pa.RecordBatch:
-    """Rows as one record batch; when a value does not fit its column, what the function gave is named or diverted."""
+def _arrow(work: Work, rows: list[Row], stamps: pa.Array, of: list[int] | None, report: Report) -> pa.RecordBatch:
+    """Rows as one record batch; when a value does not fit its column, what the function gave is named or diverted.
+
+    ``of`` is the event each row comes from (None: one row per event).
+    """
     try:
         return _columns(work, rows, stamps)
     except MISFITS:
-        good = []
+        good: list[Row] = []
+        bad: set[int] = set()
         for i, row in enumerate(rows):
             try:
                 _columns(work, [row], stamps.slice(i, 1))
                 good.append(row)
             except MISFITS as error:
-                given = {n: v for n, v in zip(work.names, row, strict=True) if not n.startswith("_")}
+                given = {n: v for n, v in zip(work.names, row, strict=True) if n not in RESERVED}
                 if not work.diverts:
                     odd = ValueError(f"what it gives does not fit its schema: {error}")
                     raise EventFailed(work.operator, given, odd) from error
                 good.append(_dead(work, given, error))
+                bad.add(i if of is None else of[i])
+        report.diverted += len(bad)
         return _columns(work, good, stamps)
 
 
@@ -199,10 +209,10 @@ def run_batches(work: Work, add: Add) -> Body:
             shown = batch.select([c for c in batch.schema.names if c != KEY])
             try:
                 made = _made(work, shown)
-            except Exception:
-                made = []
-                for i in range(shown.num_rows):
-                    made += _one(work, shown.slice(i, 1), meter.report)
+            except Exception as error:
+                made = [m for i in range(shown.num_rows) for m in _one(work, shown.slice(i, 1), meter.report)]
+                if not work.diverts:
+                    raise EventFailed(work.operator, shown, error) from error
             busy_s = perf_counter() - started
             if work.learner is not None:
                 meter.even(batch.num_rows, busy_s)

@@ -6,7 +6,7 @@ Needs a session (Spark parses schemas, predicates and DataFrame functions) but s
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pyspark.errors import PySparkException
@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, DoubleType, StringType, StructField, StructType
 
 from foretide.errors import InvalidConfig
-from foretide.spark.columns import ERROR, EVENT, OUT, RESERVED, STAMP
+from foretide.spark.columns import ERROR, EVENT, OPERATOR, OUT, RESERVED, STAMP
 from foretide.spark.generator import Generator
 from foretide.spark.pipeline import Input, Pipeline, Sink, Source, Step
 
@@ -79,6 +79,7 @@ def open_source(spark: SparkSession, source: Source, started_at: float) -> DataF
     if source.stamp is not None and source.stamp not in frame.columns:
         known = ", ".join(frame.columns)
         raise InvalidConfig(f"source '{source.name}' has no column '{source.stamp}' to take stamps from; its columns: {known}")
+    _refuse_reserved(f"source '{source.name}'", [c for c in frame.columns if c != source.stamp])
     stamp = sf.col(source.stamp) if source.stamp else sf.current_timestamp()
     return frame.withColumn(STAMP, stamp.cast("double"))
 
@@ -140,6 +141,7 @@ def _gives(spark: SparkSession, step: Step, takes: StructType) -> tuple[Mapping[
     plan = str(result._jdf.queryExecution().analyzed())
     stateful = bool(_STATEFUL.search(plan)) if step.stateful is None else step.stateful
     found = _bare(result.schema)
+    _refuse_reserved(f"operator '{step.name}'", found.names)
     if step.outputs[None] is not None:
         _same(step.name, "its own schema", given[None], found)
     return {None: found}, stateful
@@ -174,7 +176,7 @@ def _with_channels(pipeline: Pipeline, spark: SparkSession, w: Wired) -> Wired:
     if None not in w.gives:
         written.append(StructField(OUT, StringType()))
     if w.diverts:
-        written += [StructField(ERROR, StringType()), StructField(EVENT, StringType())]
+        written += [StructField(c, StringType()) for c in (OPERATOR, ERROR, EVENT)]
     channels = tuple(
         Channel(i.output, i.predicate, (*w.gives[i.output].names, STAMP), tuple(found)) for i, found in folders.items()
     )
@@ -206,15 +208,20 @@ def _same(reader: str, producer: str, takes: StructType, comes: StructType) -> N
 
 def _checked(name: str, schema: DataType) -> StructType:
     assert isinstance(schema, StructType)
-    for column in schema.names:
-        if column in RESERVED:
-            raise InvalidConfig(f"operator '{name}': column '{column}' is reserved; rename it")
+    _refuse_reserved(f"operator '{name}'", schema.names)
     return _bare(schema)
 
 
+def _refuse_reserved(what: str, columns: Sequence[str]) -> None:
+    for column in columns:
+        if column in RESERVED:
+            raise InvalidConfig(f"{what}: column '{column}' is reserved; rename it")
+
+
 def _bare(schema: DataType) -> StructType:
+    """The schema without the stamp; any value may be missing, also inside arrays and structs, as in the files of an edge."""
     assert isinstance(schema, StructType)
-    return StructType([StructField(f.name, f.dataType) for f in schema if f.name != STAMP])
+    return StructType([f for f in schema.toNullable() if f.name != STAMP])
 
 
 def _first_line(error: Exception) -> str:

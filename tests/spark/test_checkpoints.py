@@ -34,3 +34,16 @@ def test_an_unreadable_checkpoint_is_one_sentence(tmp_path: Path, text: str) -> 
     with pytest.raises(PipelineFailed, match=r"cannot be read .*nothing was deleted; restore"):
         Checkpoint(tmp_path).check()
     assert (tmp_path / "offsets" / "3").exists()
+
+
+@pytest.mark.parametrize("name", ["metadata", "commits/0"])
+def test_so_is_any_other_file_that_spark_goes_on_from(tmp_path: Path, name: str) -> None:
+    log(tmp_path, 0, '{"events":5}')
+    (tmp_path / "commits").mkdir()
+    (tmp_path / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}')
+    (tmp_path / "commits" / ".0.crc").write_text("crc")
+    (tmp_path / "metadata").write_text('{"id":"4654317a-12d3-41ad-bfd6-b53f70d3e9a4"}')
+    Checkpoint(tmp_path).check()
+    (tmp_path / name).write_text("{tor")
+    with pytest.raises(PipelineFailed, match=rf"{name} cannot be read .*nothing was deleted"):
+        Checkpoint(tmp_path).check()

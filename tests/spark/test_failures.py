@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from foretide.errors import PipelineFailed
-from foretide.spark.running import explain
+from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.spark.failures import explain
 from foretide.spark.tasks import EventFailed
 
 
@@ -17,6 +17,12 @@ from foretide.spark.tasks import EventFailed
         (RuntimeError("java.io.IOException: No space left on device\n\tat x"), "the disk under .* is full"),
         (FileNotFoundError(errno.ENOENT, "gone", "/data/edges"), "operator 'a': /data/edges has vanished; restore"),
         (RuntimeError("\nCaused by: odd\n\tat y"), "operator 'a' stopped: Caused by: odd"),
+        (RuntimeError("Traceback\n  File x\nFileNotFoundError: [Errno 2] gone"), "operator 'a': .* has vanished; restore"),
+        (
+            RuntimeError("[PYTHON_ERROR] Traceback\n  File x\nforetide.errors.PipelineFailed: it is gone; restore it\n\tat y"),
+            "^it is gone; restore it$",
+        ),
+        (InvalidConfig("operator 'a' fails: [PATH_NOT_FOUND] /cities"), "^operator 'a' fails: .PATH_NOT_FOUND. /cities$"),
         (PipelineFailed("said already"), "^said already$"),
     ],
 )

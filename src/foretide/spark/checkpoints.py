@@ -33,12 +33,22 @@ class Checkpoint:
 
     def last_batch(self) -> int | None:
         """The newest batch whose offsets were logged; None before the first."""
-        return max((int(f.name) for f in (self.root / "offsets").glob("*") if f.name.isdigit()), default=None)
+        newest = self._newest("offsets")
+        return None if newest is None else int(newest.name)
+
+    def _newest(self, kind: str) -> Path | None:
+        place = self.root / kind
+        if place.is_file():
+            return place
+        return max((f for f in place.glob("*") if f.name.isdigit()), key=lambda f: int(f.name), default=None)
 
     def check(self) -> None:
-        """Raise one clear sentence when the newest batch cannot be read."""
+        """Raise one clear sentence when what Spark needs to go on from cannot be read."""
         if (last := self.last_batch()) is not None:
             self.offsets(last)
+        for kind in ("metadata", "commits"):
+            if (newest := self._newest(kind)) is not None:
+                self._parsed(newest)
 
     def offsets(self, batch: int) -> Offsets:
         end = self._read(batch)
@@ -54,12 +64,18 @@ class Checkpoint:
 
     def _lines(self, batch: int) -> tuple[Any, ...]:
         """What is known of a batch, then its offsets per source."""
-        file = self.root / "offsets" / str(batch)
+        return self._parsed(self.root / "offsets" / str(batch), least=2)
+
+    @staticmethod
+    def _parsed(file: Path, least: int = 1) -> tuple[Any, ...]:
+        """The lines of one of Spark's small files, after the line with its version where it has one."""
         try:
             lines = file.read_text().splitlines()
-            if len(lines) < 3 or not lines[0].startswith("v"):
+            if file.name.isdigit():
+                lines = lines[1:] if lines and lines[0].startswith("v") else []
+            if len(lines) < least:
                 raise ValueError("it is empty or torn")
-            return tuple(None if line == "-" else json.loads(line) for line in lines[1:])
+            return tuple(None if line == "-" else json.loads(line) for line in lines)
         except (OSError, ValueError) as error:
             raise PipelineFailed(
                 f"the checkpoint file {file} cannot be read ({error}): nothing was deleted; restore the checkpoint folder from a "

@@ -5,10 +5,9 @@ Replicas are plain numbers that every micro-batch reads when it starts, so chang
 
 from __future__ import annotations
 
-import errno
 import fcntl
+import logging
 import os
-import re
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,15 +22,18 @@ from pyspark.sql import DataFrame, SparkSession
 from foretide.balance import GROUPINGS
 from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
 from foretide.spark.checkpoints import offset_gap, replace_file
+from foretide.spark.columns import ERROR, EVENT, OPERATOR, STAMP
 from foretide.spark.edge_source import NO_LIMIT
+from foretide.spark.failures import explain
 from foretide.spark.generator import Generator
 from foretide.spark.ledger import Batch, Ledger
 from foretide.spark.pipeline import Pipeline
 from foretide.spark.query import DEAD, OperatorQuery
-from foretide.spark.tasks import MARK
+from foretide.spark.session import missing_settings
 from foretide.spark.wiring import wire
 from foretide.topology import Topology
 
+log = logging.getLogger(__name__)
 TIMEOUT_S = 300.0
 GRACE_S = 10.0
 """How long a stop waits for batches in flight, all queries together."""
@@ -52,6 +54,8 @@ class Running:
         self._stopping = threading.Event()
         self._changing = threading.RLock()  # a loop's thread and those of batches change replicas and limits
         self._lock = self._own()
+        if missing := missing_settings(spark):
+            log.warning("this Spark session works, but slower or less evenly than with %s", ", ".join(missing))
         try:
             self.started_at = self._started_at()
             self.queries = {n: OperatorQuery(w, self) for n, w in wired.items()}
@@ -99,11 +103,17 @@ class Running:
         return at
 
     def _check_disk(self, query: OperatorQuery) -> None:
+        """Every batch that was logged was delivered, but for the last one perhaps: anything else on disk is a loss or an old copy."""
         query.checkpoint.check()
-        if query.checkpoint.last_batch() is None:
+        if (last := query.checkpoint.last_batch()) is None:
             query.outbox.create()
-        else:
-            query.outbox.batches()
+        logged, delivered = -1 if last is None else last, max(query.outbox.batches(), default=-1)
+        if delivered not in (logged, max(-1, logged - 1)):
+            raise PipelineFailed(
+                f"operator '{query.name}': the newest batch is {delivered} in {query.outbox.root} but {logged} in "
+                f"{query.checkpoint.root} (-1: none), so one of them is lost or an old copy: nothing was deleted; restore both from "
+                "the same moment, or start the pipeline anew in another directory"
+            )
 
     def _first_replicas(self, name: str, last: int) -> int:
         o = self.topology[name]
@@ -232,12 +242,13 @@ class Running:
 
     def idle(self) -> bool:
         """Nothing waits anywhere, and every generated load has come to its end."""
-        for n, q in self.queries.items():
-            taken = self.ledger.latest(n).consumed
-            for s in q.wired.sources:
-                if isinstance(s.open, Generator) and taken.get(s.name, 0) < s.open.timetable.total:
-                    return False
-        return all(self.backlog(n) == 0 for n in self.topology.names)
+        with self.ledger.changed:  # or an event could go round a loop behind our back
+            for n, q in self.queries.items():
+                taken = self.ledger.latest(n).consumed
+                for s in q.wired.sources:
+                    if isinstance(s.open, Generator) and taken.get(s.name, 0) < s.open.timetable.total:
+                        return False
+            return all(self.backlog(n) == 0 for n in self.topology.names)
 
     def wait(self, timeout_s: float = TIMEOUT_S) -> None:
         """Return when idle; raise when the pipeline fails or the time is over."""
@@ -255,10 +266,12 @@ class Running:
         """What a directory sink holds now; ``read("dead:OPERATOR")`` the dead letters of an operator."""
         kind, _, operator = sink.partition(":")
         if kind == DEAD:
-            pattern = self.queries[operator].outbox.root / "b-*" / DEAD
+            query, folder, columns = self.queries[operator], DEAD, [OPERATOR, ERROR, EVENT]
         else:
-            pattern = self.path / "edges" / self.pipeline.sinks[sink].input.producer / "b-*" / f"sink.{sink}"
-        return self.spark.read.parquet(str(pattern))
+            given = self.pipeline.sinks[sink].input
+            query, folder = self.queries[given.producer], f"sink.{sink}"
+            columns = query.wired.gives[given.output].names
+        return self.spark.read.parquet(str(query.outbox.root / "b-*" / folder)).select(*columns, STAMP)
 
     def stop(self) -> None:
         """Stop every query, between two batches where that is soon. A batch that is cut off comes again at the next start: nothing is
@@ -279,19 +292,3 @@ class Running:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
-
-
-def explain(name: str, error: BaseException, path: Path) -> PipelineFailed:
-    """Any failure of a query as one sentence that says what to do."""
-    if isinstance(error, PipelineFailed):
-        return error
-    text = str(error)
-    if found := re.search(f"{MARK}(.*?){MARK}", text, re.DOTALL):
-        return PipelineFailed(found[1])
-    if getattr(error, "errno", None) == errno.ENOSPC or "No space left on device" in text:
-        return PipelineFailed(f"operator '{name}': the disk under {path} is full; nothing was lost: free space and start again")
-    if isinstance(error, FileNotFoundError) or "FileNotFoundException" in text or "PATH_NOT_FOUND" in text:
-        lost = getattr(error, "filename", None) or path
-        return PipelineFailed(f"operator '{name}': {lost} has vanished; restore {path} from a copy, or start in another directory")
-    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    return PipelineFailed(f"operator '{name}' stopped: {first}")

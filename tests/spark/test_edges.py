@@ -119,6 +119,27 @@ def test_a_vanished_outbox_is_one_sentence(outbox: Outbox) -> None:
             call()
 
 
+def test_an_outbox_that_vanished_while_spark_wrote_is_one_sentence(outbox: Outbox) -> None:
+    """Spark makes the folders it writes to, so the next batch would lie in a new directory, without those that still wait."""
+    deliver(outbox, 0, [1])
+    outbox.root.rename(outbox.root.with_name("hidden"))
+    outbox.create()
+    with pytest.raises(PipelineFailed, match=r"batch 0 has vanished from the edge directory .*nothing was deleted"):
+        deliver(outbox, 1, [1])
+
+
+def test_an_input_that_was_added_is_read_from_its_beginning(outbox: Outbox) -> None:
+    deliver(outbox, 0, [3])
+    new = Outbox(outbox.root.with_name("new"))
+    new.create()
+    deliver(new, 0, [4])
+    inbox = Inbox(outbox.root.parent, "b", ["a", "new"])
+    reached = inbox.advance({"a": "0.1"}, limit=100)
+    assert reached == {"a": "0.1", "new": "0.1"}
+    assert [p.events for p in inbox.between({"a": "0.1"}, reached)["new"]] == [4]
+    assert inbox.between({"a": "0.0"}, {"a": "0.1"}).keys() == {"a"}
+
+
 def test_a_torn_manifest_is_one_sentence(outbox: Outbox) -> None:
     deliver(outbox, 0, [1])
     (outbox.folder(0) / "manifest.json").write_text("{")

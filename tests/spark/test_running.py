@@ -1,6 +1,8 @@
 """Pipelines on real Spark: chains, splits, loops, diamonds, state, live replicas, faults."""
 
+import errno
 import json
+import os
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,9 +15,11 @@ from pyspark.sql import functions as sf
 
 from foretide.errors import ActuationError, InvalidConfig, NotReady, PipelineFailed
 from foretide.load import Load
-from foretide.spark import Generator, Pipeline
+from foretide.spark import Generator, Pipeline, Running
 from foretide.spark.executors import Executors
+from foretide.spark.ledger import Batch
 from foretide.spark.probe import PipelineProbe
+from foretide.spark.query import OperatorQuery
 
 pytestmark = pytest.mark.spark
 
@@ -29,12 +33,25 @@ def new(name: str = "p", events: int = EVENTS, **generator: Any) -> Pipeline:
     return p
 
 
+class Probed(Running):
+    """Opens the probe's first window just before the first batch counts, however long the start took."""
+
+    probe: PipelineProbe | None = None
+
+    def delivered(self, query: OperatorQuery, batch: Batch, spent_s: float) -> None:
+        if self.probe is None:
+            self.probe = PipelineProbe(self, Executors(self.spark), target_latency_s=1000.0)
+            with pytest.raises(NotReady):
+                self.probe.read(self.started_at)
+        super().delivered(query, batch, spent_s)
+
+
 def ids(frame: DataFrame) -> list[int]:
     return sorted(r["id"] for r in frame.select("id").collect())
 
 
 def test_a_chain_with_a_split_and_dead_letters_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    p = new(after_s=10.0)  # the first window opens before the first event
+    p = new()
 
     @p.operator(inputs="events", outputs={"even": "id long, key long", "odd": "id long, note string"}, on_error="divert")
     def parse(event: dict[str, Any]) -> Any:
@@ -50,19 +67,18 @@ def test_a_chain_with_a_split_and_dead_letters_loses_nothing(spark: SparkSession
 
     p.sink("evens", inputs="large")
     p.sink("odds", inputs="parse:odd")
-    with p.start(spark, tmp_path) as running:
+    with Probed(p, spark, tmp_path) as running:
         running.set_replicas({"large": 3})
-        probe = PipelineProbe(running, Executors(spark), target_latency_s=1000.0)
-        with pytest.raises(NotReady):
-            probe.read(running.started_at)
         running.wait()
-        snapshot = probe.read(running.started_at + 10.0).check(running.topology)
+        assert running.probe is not None
+        snapshot = running.probe.read(running.started_at + 10.0).check(running.topology)
         good = [i for i in range(EVENTS) if i % 10 != 7]
         assert ids(running.read("evens")) == [i for i in good if i % 2 == 0 and i >= 100]
         assert ids(running.read("odds")) == [i for i in good if i % 2]
+        assert running.read("odds").columns == ["id", "note", "_at"]
         dead = running.read("dead:parse").collect()
         assert len(dead) == EVENTS // 10
-        assert {d["_error"] for d in dead} == {"ValueError: ends in seven"}
+        assert {(d["_operator"], d["_error"]) for d in dead} == {("parse", "ValueError: ends in seven")}
         assert all('"id": ' in d["_event"] for d in dead)
         with pytest.raises(ActuationError, match="takes 1 to 4 replicas, not 9"):
             running.set_replicas({"large": 9})
@@ -73,7 +89,7 @@ def test_a_chain_with_a_split_and_dead_letters_loses_nothing(spark: SparkSession
 
     parse_sample, large_sample = snapshot.samples["parse"], snapshot.samples["large"]
     assert (parse_sample.processed, parse_sample.dropped, parse_sample.backlog) == (300, 30, 0)
-    assert parse_sample.arrived == parse_sample.offered
+    assert parse_sample.arrived == parse_sample.offered == 300
     assert parse_sample.emitted == {"large": 100}
     assert (large_sample.arrived, large_sample.processed, large_sample.backlog, large_sample.replicas) == (100, 100, 0, 3)
     assert large_sample.offered is None
@@ -111,6 +127,13 @@ def test_a_restart_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path)
     with pytest.raises(PipelineFailed, match=r"the checkpoint file .* cannot be read .*nothing was deleted"):
         declared(250).start(spark, tmp_path)
     torn.write_text(kept)
+    for lost in ("checkpoints/b", "edges/b"):
+        (tmp_path / lost).rename(tmp_path / "hidden")
+        (tmp_path / lost).mkdir()
+        with pytest.raises(PipelineFailed, match=r"operator 'b': .* is lost or an old copy: nothing was deleted"):
+            declared(250).start(spark, tmp_path)
+        (tmp_path / lost).rmdir()
+        (tmp_path / "hidden").rename(tmp_path / lost)
     (tmp_path / "edges" / "a").rename(tmp_path / "hidden")
     with pytest.raises(PipelineFailed, match=r"the edge directory .*edges/a is gone: nothing was deleted"):
         declared(250).start(spark, tmp_path)
@@ -123,14 +146,14 @@ def test_a_restart_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path)
 def test_a_diamond_counts_each_event_once_per_path(spark: SparkSession, tmp_path: Path) -> None:
     p = new()
     p.operator(inputs="events", name="top")(lambda e: e)
-    p.operator(inputs="top", name="left", schema="id long, path string")(lambda e: {"id": e["id"], "path": "left"})
-    p.frame(inputs="top", name="right")(lambda f: f.select("id", sf.lit("right").alias("path"), "_at"))
+    p.operator(inputs="top", name="left", schema="id long, path array<string>")(lambda e: {"id": e["id"], "path": ["left"]})
+    p.frame(inputs="top", name="right")(lambda f: f.select("id", sf.array(sf.lit("right")).alias("path"), "_at"))
     p.operator(inputs=["left", "right"], name="bottom")(lambda e: e)
     p.sink("out", inputs="bottom")
     with p.start(spark, tmp_path) as running:
         running.wait()
         rows = running.read("out").select("id", "path").collect()
-        assert Counter((r["id"], r["path"]) for r in rows) == Counter((i, s) for i in range(EVENTS) for s in ("left", "right"))
+        assert Counter((r["id"], *r["path"]) for r in rows) == Counter((i, s) for i in range(EVENTS) for s in ("left", "right"))
         assert running.ledger.latest("bottom").consumed == {"left": EVENTS, "right": EVENTS}
 
 
@@ -179,7 +202,9 @@ def test_a_failing_event_stops_the_pipeline_with_its_sentence(spark: SparkSessio
         (lambda p: p.operator(inputs=["a", "events"], name="b")(str), "'b' cannot read from 'events': 'at' is double"),
         (lambda p: p.frame(inputs="a", name="b")(lambda f: f.select("colour")), "operator 'b' fails on its input's columns"),
         (lambda p: p.frame(inputs="a", name="b")(lambda f: 3), "must return a DataFrame"),
+        (lambda p: p.frame(inputs="a", name="b")(lambda f: f.select(sf.lit(1).alias("_to"))), "'b': column '_to' is reserved"),
         (lambda p: p.source("c", lambda s: s.range(3)), "must give a streaming DataFrame"),
+        (lambda p: p.source("c", lambda s: s.readStream.format("rate").load().withColumn("_key", sf.lit(1))), "'c': column '_key' is"),
     ],
 )  # fmt: skip
 def test_mistakes_that_spark_finds_are_errors_before_anything_starts(
@@ -205,15 +230,34 @@ def test_an_edge_directory_that_vanishes_while_running_is_one_sentence(spark: Sp
             running.wait()
 
 
-def test_a_sink_with_a_writer_of_its_own_gets_every_batch_once(spark: SparkSession, tmp_path: Path) -> None:
-    p = new()
+def test_a_writer_that_failed_gets_the_same_batch_again_although_the_split_is_random(spark: SparkSession, tmp_path: Path) -> None:
+    p = new(max_events_per_batch=100)
     got: list[tuple[int, list[int]]] = []
-    p.batches(inputs="events", name="a", schema="id long")(lambda batch: batch.select(["id"]))
-    p.sink("out", inputs="a", write=lambda frame, batch: got.append((batch, ids(frame))))
+
+    @p.operator(inputs="events", outputs={"left": "id long", "right": "id long, note string"}, on_error="divert")
+    def split(event: dict[str, Any]) -> Any:
+        return ("left" if os.urandom(1)[0] < 128 else "right"), {"id": event["id"]}
+
+    def write(frame: DataFrame, batch: int) -> None:
+        assert frame.columns == ["id"]
+        got.append((batch, ids(frame)))
+        if len(got) == 2:
+            raise OSError(errno.ENOSPC, "the database is full")
+
+    p.sink("out", inputs="split:left", write=write)
+    p.sink("rest", inputs="split:right")
+    with (
+        p.start(spark, tmp_path) as running,
+        pytest.raises(PipelineFailed, match=r"sink 'out' failed on batch 1: .*database is full"),
+    ):
+        running.wait()
     with p.start(spark, tmp_path) as running:
         running.wait()
-    assert sorted(i for _, found in got for i in found) == list(range(EVENTS))
-    assert not list(tmp_path.glob("edges/a/b-*/sink.out"))
+        rest = ids(running.read("rest"))
+    assert [batch for batch, _ in got] == [0, 1, 1, 2]
+    assert got[1] == got[2]
+    assert sorted([i for _, found in (got[0], *got[2:]) for i in found] + rest) == list(range(EVENTS))
+    assert not list(tmp_path.glob("edges/split/b-*/sink.out"))
 
 
 @pytest.mark.parametrize("grouping", ["load-aware", "osg", "key-hash"])
@@ -233,7 +277,8 @@ def test_local_mode_says_once_that_it_has_no_executors_to_ask_for(spark: SparkSe
     executors = Executors(spark)
     executors.request(5)
     executors.request(7)
-    assert [r.message for r in caplog.records] == ["local mode has one executor, the driver: executors stay as they are"]
+    said = [r.message for r in caplog.records if r.name == "foretide.spark.executors"]
+    assert said == ["local mode has one executor, the driver: executors stay as they are"]
     assert executors.names() == ("driver",)
     executors.utilization(1.0)
     (host,) = executors.utilization(2.0)

@@ -120,22 +120,31 @@ class Outbox:
         return staging
 
     def deliver(self, staging: Path, manifest: Manifest) -> None:
-        """Make a staged batch visible: manifest first, then one rename."""
+        """Make a staged batch visible: manifest first, then one rename.
+
+        The batch before stays until this one is there. Where it is missing, somebody took the directory away while Spark wrote.
+        """
+        if manifest.batch > 0 and not self.folder(manifest.batch - 1).exists():
+            raise PipelineFailed(
+                f"batch {manifest.batch - 1} has vanished from the edge directory {self.root}: nothing was deleted by Foretide; "
+                "restore it, or start the pipeline anew in another directory"
+            )
         (staging / "manifest.json").write_bytes(msgspec.json.encode(manifest))
         os.rename(staging, self.folder(manifest.batch))
 
     def sweep(self) -> None:
-        """Remove batch folders that hold nothing but a manifest; the newest stays, for its totals and against replay.
-
-        A folder goes by one rename, so that a reader finds it whole or not at all.
-        """
-        swept = self.root / ".swept"
-        shutil.rmtree(swept, ignore_errors=True)
+        """Remove batch folders that hold nothing but a manifest; the newest stays, for its totals and against replay."""
         for batch in self.batches()[:-1]:
             folder = self.folder(batch)
             if os.listdir(folder) == ["manifest.json"]:
-                os.rename(folder, swept)
-                shutil.rmtree(swept, ignore_errors=True)
+                self.drop(folder)
+
+    def drop(self, folder: Path) -> None:
+        """Remove a folder by one rename, so that a reader, or a replay, finds it whole or not at all."""
+        swept = self.root / ".swept"
+        shutil.rmtree(swept, ignore_errors=True)
+        os.rename(folder, swept)
+        shutil.rmtree(swept, ignore_errors=True)
 
 
 def tidy(folder: Path) -> tuple[File, ...]:
@@ -231,9 +240,9 @@ class Inbox:
 
     def advance(self, start: Mapping[str, str], limit: int) -> dict[str, str]:
         """Positions after the oldest waiting files, as many as hold ``limit`` events, and at least one when any waits."""
-        waiting = [(piece, p) for p in self.producers for piece in self.pieces(p, Position.parse(start[p]), limit=limit)]
+        reached, events = {**self.start(), **start}, 0  # an input that was added since has no position yet
+        waiting = [(piece, p) for p in self.producers for piece in self.pieces(p, Position.parse(reached[p]), limit=limit)]
         waiting.sort(key=lambda w: w[0].delivered_at)
-        reached, events = dict(start), 0
         for piece, producer in waiting:
             if events and events + piece.events > limit:
                 break
@@ -243,4 +252,5 @@ class Inbox:
 
     def between(self, start: Mapping[str, str], end: Mapping[str, str]) -> dict[str, list[Piece]]:
         """The files of one batch, by producer."""
+        start, end = {**self.start(), **start}, {**self.start(), **end}
         return {p: self.pieces(p, Position.parse(start[p]), Position.parse(end[p])) for p in self.producers if start[p] != end[p]}

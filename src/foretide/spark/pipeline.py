@@ -78,7 +78,7 @@ class Step:
 class Sink:
     """Where events leave. Without ``write`` they stay as parquet files in the pipeline's directory, exactly once.
 
-    ``write(frame, batch_id)`` is any Spark writer; after a crash it may see the same batch again, with the same ``batch_id``.
+    ``write(frame, batch_id)`` is any Spark writer; after a crash it may see a batch again: the same ``batch_id``, the same events.
     """
 
     name: str

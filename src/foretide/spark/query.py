@@ -130,6 +130,7 @@ class OperatorQuery:
     def _step(self, frame: DataFrame, batch: int) -> None:
         self._forget(batch - 1)
         if self.outbox.has(batch):
+            self._again(frame, batch)
             return
         replicas = self.in_flight = self.running.replicas[self.name]
         pieces, generated = self._taken(batch)
@@ -140,26 +141,40 @@ class OperatorQuery:
         count, reports = self._run(frame, replicas, [p for found in pieces.values() for p in found], work, staging)
         spent_s = time.perf_counter() - begun
         consumed = {p: sum(f.events for f in found) for p, found in pieces.items()} | generated
-        if count is not None and self.wired.sources and not generated:
-            consumed[self.wired.sources[0].name] = count - sum(consumed.values())
+        if count is not None and (others := [s.name for s in self.wired.sources if s.name not in generated]):
+            consumed[others[0]] = count - sum(consumed.values())
         if self.wired.stateful and self.wired.sources and not pieces and not generated:
             consumed[self.wired.sources[0].name] = self._counted_late()
         files = self._folders(staging)
         latency_of = None if reports else self._stamps(staging, files)
         delivered = {folder: sum(n for _, n in found) for folder, found in files.items()}
-        files = self._write_sinks(frame, staging, batch, files)
         before = self.running.ledger.latest(self.name)
-        now = time.time()
-        manifest = Manifest(batch, now, replicas, plus(before.consumed, consumed), plus(before.delivered, delivered), files)
+        totals = plus(before.consumed, consumed), plus(before.delivered, delivered)
+        manifest = Manifest(batch, time.time(), replicas, *totals, files)
         self.outbox.deliver(staging, manifest)
+        self._write_sinks(frame, batch)
+        now = time.time()
         waited_s = sum(f.events * (now - f.delivered_at) for found in pieces.values() for f in found)
         if not pieces:
             waited_s = sum(now * r.processed - r.stamp_sum for r in reports)
         took_s = max(0.0, now - logged_at)
-        done = Batch(manifest, consumed, delivered, reports, None, max(0.0, waited_s), latency_of, self._grouping_s, took_s)
-        self.running.delivered(self, done, spent_s)
+        done = replace(manifest, at=now)
+        self.running.delivered(
+            self,
+            Batch(done, consumed, delivered, reports, None, max(0.0, waited_s), latency_of, self._grouping_s, took_s),
+            spent_s,
+        )
         if reports:
             self.grouping.learn(feedback(self.grouping, reports, replicas, spent_s))
+
+    def _again(self, frame: DataFrame, batch: int) -> None:
+        """A batch that was delivered before a crash: only what comes after its delivery is still to do.
+
+        Spark commits no batch whose state was not written in the same run, so a stateful one computes its state again.
+        """
+        if self.wired.stateful:
+            frame.write.format("noop").mode("overwrite").save()
+        self._write_sinks(frame, batch)
 
     def _counted_late(self) -> int:
         """Events of the batch before, as Spark reports them: a stateful function on a source that is not ours is counted one batch late."""
@@ -200,11 +215,12 @@ class OperatorQuery:
         if not w.sources:
             frame = frame.sparkSession.read.schema(stamped(w.takes)).parquet(*[str(p.path) for p in pieces])
         if w.step.kind == "frame":
+            foreign = any(not isinstance(s.open, Generator) for s in w.sources)  # what else it takes is known beforehand
             observed = Observation()
-            counted = frame.observe(observed, sf.count(sf.lit(1)).alias("events"))
+            counted = frame.observe(observed, sf.count(sf.lit(1)).alias("events")) if foreign else frame
             placed = spread(counted, self.grouping, replicas, self._by)
             self._write(self._restamped(apply_frame(w.step, placed)), staging)
-            return int(observed.get["events"]), []
+            return (int(observed.get["events"]) if foreign else None), []
         assigning_s = self.running.spark.sparkContext.accumulator(0.0)
         placed = spread(frame, self.grouping, replicas, self._by, assigning_s.add)
         accumulator = self.running.spark.sparkContext.accumulator({}, Reports())
@@ -271,23 +287,22 @@ class OperatorQuery:
     def _stamps(staging: Path, files: Mapping[str, tuple[File, ...]]) -> tuple[Any, float, float] | None:
         """Stamps of what a DataFrame function gave, read back from the first reader's files."""
         for folder, found in files.items():
-            stamps = np.concatenate([pq.read_table(staging / folder / n, columns=[STAMP])[STAMP].to_numpy() for n, _ in found])
+            read = [pq.read_table(staging / folder / n, columns=[STAMP])[STAMP].drop_null().to_numpy() for n, _ in found]
+            stamps = np.concatenate(read)
             return summary(stamps), float(len(stamps)), float(stamps.sum())
         return None
 
-    def _write_sinks(
-        self, frame: DataFrame, staging: Path, batch: int, files: dict[str, tuple[File, ...]]
-    ) -> dict[str, tuple[File, ...]]:
-        """Hand the batch to the users' own writers; what they took is not kept here."""
-        kept = dict(files)
+    def _write_sinks(self, frame: DataFrame, batch: int) -> None:
+        """Hand a delivered batch to the users' own writers; what they took is not kept here.
+
+        After the delivery, so that a batch which comes again holds what it held, also when the function is not deterministic.
+        """
         for sink in self.wired.sinks:
-            folder = f"sink.{sink.name}"
-            if sink.write is None or folder not in kept:
+            folder = self.outbox.folder(batch) / f"sink.{sink.name}"
+            if sink.write is None or not folder.is_dir():
                 continue
             try:
-                sink.write(frame.sparkSession.read.parquet(str(staging / folder)).drop(STAMP), batch)
+                sink.write(frame.sparkSession.read.schema(self.wired.gives[sink.input.output]).parquet(str(folder)), batch)
             except Exception as error:
                 raise PipelineFailed(f"the writer of sink '{sink.name}' failed on batch {batch}: {error}") from error
-            shutil.rmtree(staging / folder)
-            del kept[folder]
-        return kept
+            self.outbox.drop(folder)

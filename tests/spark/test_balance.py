@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pyspark import TaskContext
+from pyspark.accumulators import _accumulatorRegistry
 from pyspark.sql import SparkSession
 
 from foretide.balance.key_hash import KeyHash
@@ -58,6 +59,7 @@ def pipeline(batches: int, **settings: Any) -> Pipeline:
 def test_osg_loses_nothing_and_keeps_its_estimates_from_2_to_8_to_3_replicas(spark: SparkSession, tmp_path: Path) -> None:
     counts = [2, 2, 2, 8, 8, 3, 3]
     p = pipeline(len(counts), cost="key", min_replicas=2, max_replicas=8)
+    known = len(_accumulatorRegistry)
     with started(p, spark, tmp_path, counts, "osg") as running:
         running.wait()
         rows = running.read("out").collect()
@@ -75,6 +77,7 @@ def test_osg_loses_nothing_and_keeps_its_estimates_from_2_to_8_to_3_replicas(spa
     assert all(e > 0 for e in expected_s[1:]), "also the first batch at a new count goes by what was learned"
     assert isinstance(grouping, OnlineShuffle)
     assert len(grouping.correction_s) == 3
+    assert len(_accumulatorRegistry) == known + 2, "PySpark keeps accumulators for ever: none may come with a batch"
     assert grouping.sketch.events == pytest.approx(PER_BATCH * sum(0.5**i for i in range(len(counts))))
 
 

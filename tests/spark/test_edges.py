@@ -1,5 +1,6 @@
 """Delivery by one rename, replay, exact counts, admission, cleaning up: files only, no Spark."""
 
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -65,6 +66,20 @@ def test_a_sweep_keeps_what_has_readers_and_the_newest(outbox: Outbox) -> None:
         discard(list((outbox.folder(batch) / "to.b").iterdir()))
     outbox.sweep()
     assert outbox.batches() == [1, 2]
+
+
+def test_a_sweep_looks_once_at_what_a_sink_keeps(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    for batch in range(4):
+        deliver(outbox, batch, [1])
+        (outbox.folder(batch) / "sink.out").mkdir()
+        if batch != 1:
+            discard(list((outbox.folder(batch) / "to.b").iterdir()))
+    looked: list[str] = []
+    monkeypatch.setattr("os.listdir", lambda path, listdir=os.listdir: (looked.append(Path(path).name), listdir(path))[1])
+    outbox.sweep()
+    outbox.sweep()
+    assert looked == ["a", "b-0", "b-1", "b-2", "a", "b-1"]
+    assert outbox.batches() == [0, 1, 2, 3]
 
 
 def test_a_batch_swept_between_listing_and_reading_holds_nothing(outbox: Outbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretide.spark.edges import Manifest
-from foretide.spark.ledger import Batch, Ledger
+from foretide.spark.ledger import MOST, Batch, Ledger
 from foretide.spark.meter import Report
 from foretide.spark.stamps import latency, summary
 
@@ -31,8 +31,17 @@ def test_a_window_holds_what_came_since_the_last_one() -> None:
     assert found is not None
     assert (found.count, found.within, found.p50_ms, found.p99_ms) == (3, 2, 2000, 5000)
     assert found.mean_ms == pytest.approx(8000 / 3)
+    ledger.add("a", Batch(Manifest(1, 11.0, 3), {"src": 9}, {}))
+    assert ledger.take()["a"].sojourn_s is None, "what was not measured is not 0"
     empty = ledger.take()["a"]
     assert (empty.processed, empty.busy_s, empty.sojourn_s, empty.by_replica(3)) == (0, None, None, None)
+
+
+def test_a_ledger_that_nobody_reads_does_not_grow_for_ever() -> None:
+    ledger = Ledger({"a": None})
+    for i in range(MOST + 5):
+        ledger.add("a", Batch(Manifest(i, 0.0, 1, {"src": i + 1}), {"src": 1}, {}))
+    assert (ledger.latest("a").consumed["src"], ledger.take()["a"].processed) == (MOST + 5, MOST)
 
 
 def test_summaries_keep_percentiles_of_many_events() -> None:

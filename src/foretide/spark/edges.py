@@ -64,6 +64,7 @@ class Outbox:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._kept: set[int] = set()
 
     def create(self) -> None:
         try:
@@ -133,11 +134,18 @@ class Outbox:
         os.rename(staging, self.folder(manifest.batch))
 
     def sweep(self) -> None:
-        """Remove batch folders that hold nothing but a manifest; the newest stays, for its totals and against replay."""
+        """Remove batch folders that hold nothing but a manifest; the newest stays, for its totals and against replay.
+
+        Those with nothing left but what a sink keeps are not looked at again: after a day there are tens of thousands of them.
+        """
         for batch in self.batches()[:-1]:
+            if batch in self._kept:
+                continue
             folder = self.folder(batch)
-            if os.listdir(folder) == ["manifest.json"]:
+            if (held := os.listdir(folder)) == ["manifest.json"]:
                 self.drop(folder)
+            elif not any(name.startswith("to.") for name in held):
+                self._kept.add(batch)
 
     def drop(self, folder: Path) -> None:
         """Remove a folder by one rename, so that a reader, or a replay, finds it whole or not at all."""

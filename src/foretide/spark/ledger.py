@@ -16,6 +16,9 @@ from foretide.model import Array
 from foretide.spark.edges import Manifest
 from foretide.spark.meter import Report
 
+MOST = 2000
+"""Batches that a window holds at most: where nobody reads windows, the newest."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -27,7 +30,7 @@ class Batch:
     delivered: Mapping[str, int]
     reports: Sequence[Report] = ()
     busy_s: float | None = None
-    waited_s: float = 0.0
+    waited_s: float | None = None
     latency_of: tuple[Array, float, float] | None = None
     grouping_s: float = 0.0
     took_s: float = 0.0
@@ -56,7 +59,10 @@ class Window:
 
     @property
     def sojourn_s(self) -> float | None:
-        return sum(b.waited_s for b in self.batches) / self.processed if self.processed else None
+        """Mean seconds from an event's delivery to its end here; None when no batch of the window could tell."""
+        known = [(b.waited_s, b.events) for b in self.batches if b.waited_s is not None]
+        events = sum(n for _, n in known)
+        return max(0.0, sum(s for s, _ in known)) / events if events else None
 
     @property
     def batch_s(self) -> float | None:
@@ -126,7 +132,9 @@ class Ledger:
     def add(self, name: str, batch: Batch) -> None:
         with self.changed:
             self._latest[name] = batch.manifest
-            self._windows[name].batches.append(batch)
+            batches = self._windows[name].batches
+            batches.append(batch)
+            del batches[:-MOST]
             self.changed.notify_all()
 
     def delivered(self, producer: str, consumer: str) -> int:

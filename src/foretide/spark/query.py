@@ -57,6 +57,8 @@ class OperatorQuery:
         self.grouping = wired.step.new_grouping(running.grouping)
         self._by = wired.step.grouped_by(keeps_keys(self.grouping))
         self._grouping_s = 0.0
+        context = running.spark.sparkContext  # made once: PySpark never forgets an accumulator
+        self._assigning_s, self._reports = context.accumulator(0.0), context.accumulator(dict[int, Report](), Reports())
         self.in_flight: int | None = None
         self._reported = -1
         self.query: StreamingQuery | None = None
@@ -154,14 +156,14 @@ class OperatorQuery:
         self.outbox.deliver(staging, manifest)
         self._write_sinks(frame, batch)
         now = time.time()
-        waited_s = sum(f.events * (now - f.delivered_at) for found in pieces.values() for f in found)
-        if not pieces:
-            waited_s = sum(now * r.processed - r.stamp_sum for r in reports)
+        waited_s = sum(now * r.processed - r.stamp_sum for r in reports) if reports else None
+        if pieces:
+            waited_s = sum(f.events * (now - f.delivered_at) for found in pieces.values() for f in found)
         took_s = max(0.0, now - logged_at)
         done = replace(manifest, at=now)
         self.running.delivered(
             self,
-            Batch(done, consumed, delivered, reports, None, max(0.0, waited_s), latency_of, self._grouping_s, took_s),
+            Batch(done, consumed, delivered, reports, None, waited_s, latency_of, self._grouping_s, took_s),
             spent_s,
         )
         if reports:
@@ -221,13 +223,12 @@ class OperatorQuery:
             placed = spread(counted, self.grouping, replicas, self._by)
             self._write(self._restamped(apply_frame(w.step, placed)), staging)
             return (int(observed.get["events"]) if foreign else None), []
-        assigning_s = self.running.spark.sparkContext.accumulator(0.0)
-        placed = spread(frame, self.grouping, replicas, self._by, assigning_s.add)
-        accumulator = self.running.spark.sparkContext.accumulator({}, Reports())
+        self._assigning_s.value, self._reports.value = 0.0, {}
+        placed = spread(frame, self.grouping, replicas, self._by, self._assigning_s.add)
         body = run_events if w.step.kind == "events" else run_batches
-        self._write(placed.mapInArrow(body(work, accumulator.add), w.written), staging)
-        reports = sorted(accumulator.value.values(), key=lambda r: r.replica)
-        self._grouping_s = assigning_s.value + sum(r.learning_s for r in reports)
+        self._write(placed.mapInArrow(body(work, self._reports.add), w.written), staging)
+        reports = sorted(self._reports.value.values(), key=lambda r: r.replica)
+        self._grouping_s = self._assigning_s.value + sum(r.learning_s for r in reports)
         return sum(r.processed for r in reports), reports
 
     @staticmethod

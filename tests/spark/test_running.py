@@ -120,6 +120,11 @@ def test_a_restart_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path)
         assert running.replicas == {"a": 1, "b": 2}
         running.wait()
         assert ids(running.read("out")) == list(range(250))
+        query = running.queries["a"].query
+        assert query is not None
+        query.stop()
+        with pytest.raises(PipelineFailed, match="operator 'a': its query was stopped from outside"):
+            running.wait()
 
     torn = max((tmp_path / "checkpoints" / "b" / "offsets").glob("[0-9]*"), key=lambda f: int(f.name))
     kept = torn.read_text()
@@ -137,6 +142,8 @@ def test_a_restart_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path)
     (tmp_path / "edges" / "a").rename(tmp_path / "hidden")
     with pytest.raises(PipelineFailed, match=r"the edge directory .*edges/a is gone: nothing was deleted"):
         declared(250).start(spark, tmp_path)
+    with pytest.raises(InvalidConfig, match="for a pattern: choose a directory without"):
+        declared(250).start(spark, tmp_path / "run[1]")
     other = new("other")
     other.operator(inputs="events", name="a")(lambda e: e)
     with pytest.raises(InvalidConfig, match="belongs to pipeline 'p', not to 'other'"):

@@ -74,6 +74,8 @@ class Running:
             raise
 
     def _own(self) -> int:
+        if set(str(self.path)) & set("[]{}*?\\"):
+            raise InvalidConfig(f"Spark takes {self.path} for a pattern: choose a directory without any of []{{}}*?\\ in its name")
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -234,8 +236,9 @@ class Running:
         """Raise PipelineFailed when some query has ended by itself."""
         if self._failure is None and not self._stopping.is_set():
             for n, q in self.queries.items():
-                if q.query is not None and (error := q.query.exception()) is not None:
-                    self.failed(n, error)
+                if q.query is not None and not q.query.isActive:
+                    outside = PipelineFailed(f"operator '{n}': its query was stopped from outside; nothing is lost: start again")
+                    self.failed(n, q.query.exception() or outside)
                     break
         if self._failure is not None:
             raise self._failure

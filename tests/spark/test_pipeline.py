@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from foretide.errors import InvalidConfig, InvalidTopology
-from foretide.spark import Pipeline
+from foretide.load import Load
+from foretide.spark import Generator, Pipeline
 
 
 def same(event: Any) -> Any:
@@ -56,6 +58,18 @@ def test_mistakes_are_sentences(pipeline: Pipeline, declare: Any, message: str) 
 
     with pytest.raises(InvalidConfig, match=message):
         declared()
+
+
+def test_generated_loads_are_scaled_and_replayed_at_another_speed(pipeline: Pipeline) -> None:
+    with pytest.raises(InvalidConfig, match="pipeline 'p' reads none"):
+        pipeline.rescale(2.0)
+    pipeline.source("load", Load("steps", np.array([10.0, 20.0]), interval_s=60.0))
+    pipeline.rescale(scale=0.5, speed=4.0)
+    found = pipeline.sources["load"].open
+    assert isinstance(found, Generator)
+    assert (found.timetable.counts, found.timetable.interval_s) == ((5, 10), 0.25)
+    with pytest.raises(InvalidConfig, match="--scale 0"):
+        pipeline.rescale(scale=0.0)
 
 
 def test_impossible_replicas_and_names_are_refused_at_once(pipeline: Pipeline) -> None:

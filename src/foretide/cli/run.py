@@ -30,6 +30,10 @@ def command(
     windows: Annotated[int | None, typer.Option(help="stop after so many windows (default: run until Ctrl-C)", min=1)] = None,
     target: Annotated[float | None, typer.Option(help="latency target in seconds, end to end")] = None,
     master: Annotated[str, typer.Option(help="Spark master: local[SLOTS], spark://..., yarn, k8s://...")] = "local[32]",
+    speed: Annotated[
+        float | None, typer.Option(help="rows of generated loads per second of run time; default: as declared")
+    ] = None,
+    scale: Annotated[float, typer.Option(help="factor on the counts of generated loads")] = 1.0,
     folder: Annotated[Path | None, typer.Option(help="where the run is kept (default: runs/<pipeline's name>)")] = None,
     settings: Annotated[
         Path | None, typer.Option("--settings", help="a TOML file: guards, prices, your own system; options here go first")
@@ -49,6 +53,8 @@ def command(
     from foretide.spark.live import LiveRun, find_pipeline  # Spark is only imported when it is needed
 
     found = find_pipeline(pipeline)
+    if speed is not None or scale != 1.0:
+        found.rescale(scale, speed)
     found.topology()  # what is wrong with the graph is told before Spark starts
     live = LiveRun(
         found, scales, folder or Path(told.runs_dir) / found.name, chosen, window_s, target_s, master, prices=told.prices

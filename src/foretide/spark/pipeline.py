@@ -6,7 +6,7 @@ Owns the declaration and the mistakes that can be seen without Spark; ``schemas`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -114,6 +114,15 @@ class Pipeline:
         self._free(name)
         opened = Generator(open) if isinstance(open, Load) else open
         self.sources[name] = Source(name, opened, "at" if isinstance(opened, Generator) else stamp)
+
+    def rescale(self, scale: float = 1.0, speed: float | None = None) -> None:
+        """Every generated load with counts times ``scale``, at ``speed`` rows per second of run time."""
+        generated = {n: s.open for n, s in self.sources.items() if isinstance(s.open, Generator)}
+        if not generated:
+            raise InvalidConfig(f"--speed and --scale are for generated loads, and pipeline '{self.name}' reads none")
+        for name, generator in generated.items():
+            scaled = replace(generator, load=generator.load.scaled(scale, speed))
+            self.sources[name] = replace(self.sources[name], open=scaled)
 
     def operator(
         self,

@@ -9,13 +9,11 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -32,7 +30,7 @@ from foretide.spark.generator import Generator
 from foretide.spark.ledger import Batch
 from foretide.spark.meter import Report, Reports
 from foretide.spark.spread import feedback, keeps_keys, spread
-from foretide.spark.stamps import summary
+from foretide.spark.stamps import read_back
 from foretide.spark.stopping import Brake, CutOff
 from foretide.spark.tasks import Work, run_batches, run_events
 from foretide.spark.wiring import Wired, apply_frame, open_source, stamped
@@ -148,7 +146,7 @@ class OperatorQuery:
         if self.wired.stateful and self.wired.sources and not pieces and not generated:
             consumed[self.wired.sources[0].name] = self._counted_late()
         files = self._folders(staging)
-        latency_of = None if reports else self._stamps(staging, files)
+        latency_of = None if reports else read_back(staging, files)
         delivered = {folder: sum(n for _, n in found) for folder, found in files.items()}
         before = self.running.ledger.latest(self.name)
         totals = plus(before.consumed, consumed), plus(before.delivered, delivered)
@@ -283,15 +281,6 @@ class OperatorQuery:
             found[DEAD] = files
         shutil.rmtree(data, ignore_errors=True)
         return found
-
-    @staticmethod
-    def _stamps(staging: Path, files: Mapping[str, tuple[File, ...]]) -> tuple[Any, float, float] | None:
-        """Stamps of what a DataFrame function gave, read back from the first reader's files."""
-        for folder, found in files.items():
-            read = [pq.read_table(staging / folder / n, columns=[STAMP])[STAMP].drop_null().to_numpy() for n, _ in found]
-            stamps = np.concatenate(read)
-            return summary(stamps), float(len(stamps)), float(stamps.sum())
-        return None
 
     def _write_sinks(self, frame: DataFrame, batch: int) -> None:
         """Hand a delivered batch to the users' own writers; what they took is not kept here.

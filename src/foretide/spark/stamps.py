@@ -1,12 +1,15 @@
-"""Latency from arrival stamps: small mergeable summaries, weighted percentiles. Pure array code."""
+"""Latency from arrival stamps: small mergeable summaries, weighted percentiles."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from foretide.model import Array, Latency
+from foretide.spark.columns import STAMP
 
 KEPT = 256
 """Stamps kept per replica and batch: exact up to that many events, evenly spaced quantiles beyond."""
@@ -22,6 +25,15 @@ def summary(stamps: Array, kept: int = KEPT) -> Array:
         return np.array(stamps, dtype=float)
     at = ((np.arange(kept) + 0.5) * len(stamps) / kept).astype(int)
     return np.asarray(np.sort(stamps)[at], dtype=float)
+
+
+def read_back(folder: Path, files: Mapping[str, Sequence[tuple[str, int]]]) -> tuple[Array, float, float] | None:
+    """(a summary of the stamps, how many, their sum) of what a DataFrame function gave, from the first reader's files."""
+    for reader, found in files.items():
+        read = [pq.read_table(folder / reader / name, columns=[STAMP])[STAMP].drop_null().to_numpy() for name, _ in found]
+        stamps = np.concatenate(read)
+        return summary(stamps), float(len(stamps)), float(stamps.sum())
+    return None
 
 
 def latency(ages_s: Sequence[Array], counts: Sequence[float], total_s: float, target_s: float | None = None) -> Latency | None:

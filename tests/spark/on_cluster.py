@@ -10,16 +10,17 @@ import numpy as np
 
 from foretide.load import Load
 from foretide.model import Plan
-from foretide.spark import Generator, Pipeline, session
+from foretide.spark import Generator, Pipeline, Running, session
 from foretide.spark.actuator import PipelineActuator
 from foretide.spark.executors import Executors
 
 LIMIT_S = 150.0
 
 
-def until(test: Callable[[], bool], what: str) -> None:
+def until(running: Running, test: Callable[[], bool], what: str) -> None:
     end = time.monotonic() + LIMIT_S
     while not test():
+        running.check()
         if time.monotonic() > end:
             raise SystemExit(f"not in time: {what}")
         time.sleep(0.2)
@@ -48,9 +49,9 @@ def main(master: str, path: Path) -> None:
 
         def phase(name: str, replicas: int, wanted: int) -> None:
             actuator.apply(Plan({"a": replicas, "b": replicas}))
-            until(lambda: len(executors.names()) == wanted, f"{wanted} executors for {2 * replicas} replicas")
+            until(running, lambda: len(executors.names()) == wanted, f"{wanted} executors for {2 * replicas} replicas")
             start = batches()
-            until(lambda: batches() >= start + 3, f"batches in phase {name}")
+            until(running, lambda: batches() >= start + 3, f"batches in phase {name}")
             running.check()
             seen[name] = len(executors.names())
             print(f"phase {name}: executors {executors.names()}, batch {batches()}", file=sys.stderr, flush=True)
@@ -58,7 +59,7 @@ def main(master: str, path: Path) -> None:
         phase("two", 1, 1)
         phase("six", 3, 3)
         phase("two again", 1, 1)
-        until(lambda: len(executors.live()) == 1, "the released executors to be gone")
+        until(running, lambda: len(executors.live()) == 1, "the released executors to be gone")
         with running.ledger.changed:
             count = running.consumed("b")
     found = spark.read.parquet(str(path / "edges" / "b" / "b-*" / "sink.out"))

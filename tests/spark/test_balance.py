@@ -9,14 +9,17 @@ import pytest
 from pyspark import TaskContext
 from pyspark.accumulators import _accumulatorRegistry
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 from foretide.balance.key_hash import KeyHash
 from foretide.balance.osg import OnlineShuffle
+from foretide.balance.shuffle import Shuffle
 from foretide.errors import InvalidConfig
 from foretide.load import Load
 from foretide.spark import Generator, Pipeline, Running
 from foretide.spark.ledger import Batch
 from foretide.spark.query import OperatorQuery
+from foretide.spark.spread import spread
 
 pytestmark = pytest.mark.spark
 
@@ -95,6 +98,14 @@ def test_keyed_operators_keep_keys_together_at_any_replica_count(spark: SparkSes
         seen = {(r["key"], r["replica"]) for r in rows if r["id"] // PER_BATCH == i}
         assert len({key for key, _ in seen}) == len(seen), f"a key met two of {replicas} replicas"
         assert all(replica < replicas for _, replica in seen)
+
+
+@pytest.mark.parametrize("replicas", [3, 8])
+def test_many_small_tasks_deal_their_events_to_all_replicas(spark: SparkSession, replicas: int) -> None:
+    dealt = spread(spark.range(0, 500, 1, 100), Shuffle(), replicas).select(sf.spark_partition_id().alias("replica"))
+    counts = sorted(r["count"] for r in dealt.groupBy("replica").count().collect())
+    assert len(counts) == replicas
+    assert counts[-1] - counts[0] <= 5
 
 
 def test_a_cost_column_must_exist(spark: SparkSession, tmp_path: Path) -> None:

@@ -27,6 +27,9 @@ from foretide.balance.two_choices import TwoChoices
 from foretide.spark.columns import KEY, REPLICA, STAMP
 from foretide.spark.meter import Report
 
+ROW = (1 << 33) - 1
+"""The bits of Spark's increasing id that count the rows of a task; the others are the task's."""
+
 
 def keeps_keys(grouping: Grouping) -> bool:
     """Whether a grouping is about keys that must meet, not about what events cost."""
@@ -45,7 +48,8 @@ def spread(
         return frame.coalesce(1)
     names = list(by) or [c for c in frame.columns if c != STAMP]
     if isinstance(grouping, Shuffle):
-        placed = frame.withColumn(REPLICA, (sf.monotonically_increasing_id() % replicas).cast("int"))
+        row = sf.monotonically_increasing_id().bitwiseAND(ROW) + sf.spark_partition_id()  # tasks start at different replicas
+        placed = frame.withColumn(REPLICA, (row % replicas).cast("int"))
     elif isinstance(grouping, KeyHash):
         placed = frame.withColumn(REPLICA, sf.pmod(sf.xxhash64(*names), sf.lit(replicas)).cast("int"))
     else:

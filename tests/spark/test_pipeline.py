@@ -1,10 +1,12 @@
 """Declarations: what reads like PySpark works, every mistake is an error before anything starts."""
 
+import pkgutil
 from typing import Any
 
 import numpy as np
 import pytest
 
+import foretide.spark
 from foretide.errors import InvalidConfig, InvalidTopology
 from foretide.load import Load
 from foretide.spark import Generator, Pipeline
@@ -77,3 +79,9 @@ def test_impossible_replicas_and_names_are_refused_at_once(pipeline: Pipeline) -
         pipeline.operator(inputs="src", name="b", min_replicas=3, max_replicas=2)(same)
     with pytest.raises(InvalidTopology, match="must be letters"):
         pipeline.operator(inputs="src", name="b c")(same)
+
+
+def test_no_exported_name_is_also_a_module_s() -> None:
+    """An import of the module elsewhere would put it in the place of what is exported."""
+    modules = {m.name for m in pkgutil.iter_modules(foretide.spark.__path__)}
+    assert modules.isdisjoint(foretide.spark.__all__)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from foretide.spark.generator import Generator
     from foretide.spark.pipeline import Pipeline
     from foretide.spark.running import Running
-    from foretide.spark.session import session
+    from foretide.spark.sessions import session
 
 __all__ = ["Generator", "Pipeline", "Running", "session"]
 
@@ -20,7 +20,7 @@ _HOME = {
     "Generator": "foretide.spark.generator",
     "Pipeline": "foretide.spark.pipeline",
     "Running": "foretide.spark.running",
-    "session": "foretide.spark.session",
+    "session": "foretide.spark.sessions",
 }
 
 

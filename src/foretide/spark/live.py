@@ -31,7 +31,7 @@ from foretide.spark.executors import Executors
 from foretide.spark.pipeline import Pipeline
 from foretide.spark.probe import PipelineProbe
 from foretide.spark.running import Running
-from foretide.spark.session import session
+from foretide.spark.sessions import session
 from foretide.systems import System
 
 Observer = Callable[[Decision], None]

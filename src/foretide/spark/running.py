@@ -29,7 +29,7 @@ from foretide.spark.generator import Generator
 from foretide.spark.ledger import Batch, Ledger
 from foretide.spark.pipeline import Pipeline
 from foretide.spark.query import DEAD, OperatorQuery
-from foretide.spark.session import missing_settings
+from foretide.spark.sessions import missing_settings
 from foretide.spark.wiring import wire
 from foretide.topology import Topology
 

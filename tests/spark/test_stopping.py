@@ -9,21 +9,20 @@ import pytest
 from pyspark.sql import SparkSession
 
 from foretide.load import Load
-from foretide.spark import Generator, Pipeline, Running
+from foretide.spark import Generator, Pipeline
 from foretide.spark import running as runs
 
 pytestmark = pytest.mark.spark
-EVENTS = 60
+EVENTS = 1000
 
 
-def slow_chain() -> Pipeline:
-    """Its first operator is always at work: a batch of ten takes longer than the trigger."""
+def chain(per_batch: int, wait_s: float) -> Pipeline:
     p = Pipeline("slow", trigger_s=0.1)
-    p.source("events", Generator(Load("burst", np.array([float(EVENTS)]), 0.01), max_events_per_batch=10))
+    p.source("events", Generator(Load("burst", np.array([float(EVENTS)]), 0.01), max_events_per_batch=per_batch))
 
     @p.operator(inputs="events", schema="id long")
     def wait(event: dict[str, Any]) -> dict[str, Any]:
-        time.sleep(0.05)
+        time.sleep(wait_s)
         return {"id": event["id"]}
 
     p.operator(inputs="wait", name="last", schema="id long")(lambda e: e)
@@ -31,9 +30,9 @@ def slow_chain() -> Pipeline:
     return p
 
 
-def stopped_at_work(started: Running) -> int:
-    """Stop in the middle of a batch; how many events the stop let pass."""
-    with started:
+def stopped_at_work(spark: SparkSession, path: Path) -> int:
+    """Stop a pipeline whose first operator is always at work, just after a batch began; how many events the stop let pass."""
+    with chain(10, 0.05).start(spark, path) as started:
         while not started.consumed("wait") or started.queries["wait"].in_flight is not None:
             time.sleep(0.002)
         while started.queries["wait"].in_flight is None:  # the next batch has just begun
@@ -46,11 +45,9 @@ def stopped_at_work(started: Running) -> int:
 def test_a_stop_comes_between_batches_or_cuts_one_off_and_loses_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert stopped_at_work(slow_chain().start(spark, tmp_path)) == 10, (
-        "the batch in flight came to its end, the next one was held back"
-    )
+    assert stopped_at_work(spark, tmp_path) == 10, "the batch in flight came to its end, the next one was held back"
     monkeypatch.setattr(runs, "GRACE_S", 0.0)
-    assert stopped_at_work(slow_chain().start(spark, tmp_path)) <= 10
-    with slow_chain().start(spark, tmp_path) as last:
+    assert stopped_at_work(spark, tmp_path) <= 10
+    with chain(EVENTS, 0.0).start(spark, tmp_path) as last:
         last.wait()
         assert sorted(r["id"] for r in last.read("out").collect()) == list(range(EVENTS))

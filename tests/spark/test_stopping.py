@@ -34,8 +34,10 @@ def stopped_at_work(spark: SparkSession, path: Path) -> int:
     """Stop a pipeline whose first operator is always at work, just after a batch began; how many events the stop let pass."""
     with chain(10, 0.05).start(spark, path) as started:
         while not started.consumed("wait") or started.queries["wait"].in_flight is not None:
+            started.check()
             time.sleep(0.002)
         while started.queries["wait"].in_flight is None:  # the next batch has just begun
+            started.check()
             time.sleep(0.002)
         before = started.consumed("wait")
     assert [q.query.exception() for q in started.queries.values() if q.query is not None] == [None, None]

@@ -95,7 +95,7 @@ def test_errors_are_sentences(tmp_path: Path) -> None:
         Journal(tmp_path, RUN)
 
 
-@pytest.mark.parametrize("lines", [1, 17, 300])
+@pytest.mark.parametrize("lines", [pytest.param(1, marks=pytest.mark.slow), 17, pytest.param(300, marks=pytest.mark.slow)])
 def test_kill_9_during_a_run_leaves_a_journal_that_opens(tmp_path: Path, lines: int) -> None:
     """A process that writes decisions as fast as it can is killed once it has written some; every whole line is there."""
     path = tmp_path / "journal.jsonl"

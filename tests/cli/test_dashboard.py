@@ -45,6 +45,7 @@ def test_it_opens_a_finished_run_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     assert token not in out
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_a_token_from_a_file_is_not_printed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("the-token-in-the-file\n")

@@ -35,6 +35,7 @@ def test_it_moves_from_persistence_to_the_season_when_the_load_does() -> None:
     assert auto.weights(0, np.ones(3))[2] > 0.95
 
 
+@pytest.mark.slow
 def test_members_learn_by_themselves_when_nobody_calls_fit() -> None:
     """Only 100 windows are ever shown at once, yet a season of 144 is found, since what was seen is remembered."""
     day = 200 + 150 * np.sin(2 * np.pi * np.arange(144) / 144) + np.where(np.arange(144) == 70, 400, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -47,7 +48,7 @@ class Clairvoyant:
         return np.concatenate([need[:window], ahead])
 
 
-class _Fixed:
+class _Fixed(ABC):
     """One number per operator, chosen from the needs of the whole load: of the future when told, else of the past so far."""
 
     what: str
@@ -55,8 +56,9 @@ class _Fixed:
     def __init__(self, future: Future | None = None) -> None:
         self.future = future
 
+    @abstractmethod
     def choose(self, need: Schedule) -> int:
-        raise NotImplementedError
+        """Replicas for all windows, from what each of them needs."""
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         need: Callable[[str], Schedule] = self.future.need.__getitem__ if self.future else lambda name: _past(history, name)

@@ -112,12 +112,15 @@ class App:
         """Mean service time of an operator, seconds per event."""
         return self.service[name].average_s(self.values)
 
-    def visits(self) -> dict[str, float]:
-        """Events that reach each operator per event offered to the topology (theta): v = external + P^T v, loops solved.
-
-        Several sources share the load equally.
-        """
+    def shares(self) -> Array:
+        """``share`` of every pair of operators in the order of the topology's names; 0 where no edge is."""
         names = self.topology.names
-        shares = [[self.share(p, c) if p in self.topology.predecessors(c) else 0.0 for c in names] for p in names]
-        external = [1.0 / len(self.topology.sources) if n in self.topology.sources else 0.0 for n in names]
-        return dict(zip(names, traffic(external, shares).tolist(), strict=True))
+        return np.array([[self.share(p, c) if c in self.topology.successors(p) else 0.0 for c in names] for p in names])
+
+    def external(self) -> Array:
+        """The part of the load that comes to each operator from outside: several sources share it equally."""
+        return np.array([(n in self.topology.sources) / len(self.topology.sources) for n in self.topology.names])
+
+    def visits(self) -> dict[str, float]:
+        """Events that reach each operator per event offered to the topology (theta): v = external + P^T v, loops solved."""
+        return dict(zip(self.topology.names, traffic(self.external(), self.shares()).tolist(), strict=True))

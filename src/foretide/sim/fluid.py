@@ -172,9 +172,8 @@ def stops(app: App, leaving: Sequence[float]) -> list[float]:
     v are the visits per outside event, l the chances to leave after each operator, ``N = (1 - P)^-1``: an event at i leaves as (N l)_i
     events, which all were there. Without copies these are the visits; of ten copies each has its own way, and counts for itself.
     """
-    names, visits = app.topology.names, np.array(list(app.visits().values()))
-    shares = np.array([[app.share(p, c) if c in app.topology.successors(p) else 0.0 for c in names] for p in names])
-    offspring = np.linalg.solve(np.eye(len(names)) - shares, np.array(leaving))
+    visits = np.array(list(app.visits().values()))
+    offspring = np.linalg.solve(np.eye(len(visits)) - app.shares(), np.array(leaving))
     out = float(visits @ np.array(leaving))
     return [float(e) for e in (visits * offspring / out if out > 0 else visits)]
 
@@ -192,17 +191,15 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
     names, place = topology.names, {n: i for i, n in enumerate(topology.names)}
     turn = {n: i for i, n in enumerate(topology.order)}
     ops, hosts = len(names), app.hosts or 0
-    shares, back = np.zeros((ops, ops)), np.zeros((ops, ops))
+    shares, back = app.shares(), np.zeros((ops, ops))
     for p, c in topology.edges:
-        shares[place[p], place[c]] = app.share(p, c)
         back[place[p], place[c]] = turn[p] >= turn[c]
     op = np.zeros((ops, flows.OP))
     for i, n in enumerate(names):
         op[i, [flows.REPLICAS, flows.SERVICE_S, flows.SCV_ARRIVAL]] = topology[n].min_replicas, app.service_s(n), 1.0
         dealt = GROUPINGS[grouping[n]]  # groupings that balance hold about what dealing out in turn holds
         op[i, [flows.SCV_SERVICE, flows.GROUPING]] = scv_service(app.service[n], app), dealt if dealt in (SHARED, KEY) else SHUFFLE
-    external = np.array([1.0 / len(topology.sources) if n in topology.sources else 0.0 for n in names])
-    long, at_once = of_ways(np.where(back > 0, 0.0, shares), np.array([n in app.splits for n in names]), external)
+    long, at_once = of_ways(np.where(back > 0, 0.0, shares), np.array([n in app.splits for n in names]), app.external())
     op[:, flows.LONG], op[:, flows.MATES], op[:, flows.SHORT] = long, at_once, 1.0
     op[:, flows.ALIKE] = alike(
         shares, op[:, flows.SCV_SERVICE], long + at_once, np.array([app.service[n].law == "by-value" for n in names])

@@ -1,4 +1,6 @@
-"""What ``make fast`` does not even import: modules whose libraries take seconds to load and whose tests are all slow."""
+"""What ``make fast`` does not even import: modules whose libraries take seconds to load and whose
+tests are all slow.
+"""
 
 from pathlib import Path
 

@@ -1,8 +1,9 @@
 """One queueing network in three simulators: ours, simpy and ciw.
 
-Events come at 8/s to ``a`` (3 replicas), which sends 60 % to ``b`` (2) and 40 % to ``c`` (1); ``b`` sends 30 % back to ``a`` and the rest
-to ``d`` (4), as does ``c``. Service is exponential. Each function gives the mean seconds at every operator, the services done and the
-CPU seconds the run took.
+Events come at 8/s to ``a`` (3 replicas), which sends 60 % to ``b`` (2) and 40 % to ``c`` (1); ``b``
+sends 30 % back to ``a`` and the rest to ``d`` (4), as does ``c``. Service is exponential. Each
+function gives the mean seconds at every operator, the services done and the CPU seconds the run
+took.
 """
 
 from __future__ import annotations
@@ -34,17 +35,29 @@ def in_foretide(seconds: float, seed: int = 1) -> Outcome:
 
     from foretide.apps import App, Service, Values
     from foretide.load import Load
-    from foretide.sim.world import World
+    from foretide.sim.environment import World
     from foretide.topology import Operator, Topology
 
-    inputs = {c: tuple(NAMES[p] for p in range(4) if ROUTING[p][i] > 0) for i, c in enumerate(NAMES)}
+    inputs = {
+        c: tuple(NAMES[p] for p in range(4) if ROUTING[p][i] > 0) for i, c in enumerate(NAMES)
+    }
     app = App(
         "jackson",
         "split, join and loop",
         "benchmark",
-        Topology(tuple(Operator(n, inputs[n], min_replicas=k, source=n == "a") for n, k in zip(NAMES, REPLICAS, strict=True))),
+        Topology(
+            tuple(
+                Operator(n, inputs[n], min_replicas=k, source=n == "a")
+                for n, k in zip(NAMES, REPLICAS, strict=True)
+            )
+        ),
         {n: Service(s, "exponential") for n, s in zip(NAMES, SERVICE_S, strict=True)},
-        selectivity={(NAMES[p], NAMES[c]): ROUTING[p][c] for p in range(4) for c in range(4) if ROUTING[p][c] > 0},
+        selectivity={
+            (NAMES[p], NAMES[c]): ROUTING[p][c]
+            for p in range(4)
+            for c in range(4)
+            if ROUTING[p][c] > 0
+        },
         splits=frozenset(NAMES),
         values=Values(1),
         arrivals="poisson",
@@ -55,7 +68,11 @@ def in_foretide(seconds: float, seed: int = 1) -> Outcome:
     began = time.process_time()
     seen = world.read(seconds).samples
     took_s = time.process_time() - began
-    return Outcome({n: s.sojourn_s or 0.0 for n, s in seen.items()}, sum(s.processed for s in seen.values()), took_s)
+    return Outcome(
+        {n: s.sojourn_s or 0.0 for n, s in seen.items()},
+        sum(s.processed for s in seen.values()),
+        took_s,
+    )
 
 
 def in_simpy(seconds: float, seed: int = 1) -> Outcome:

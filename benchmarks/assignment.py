@@ -1,4 +1,5 @@
-"""How fast each grouping assigns events to replicas on one core, against the same rule in plain Python, in one run.
+"""How fast each grouping assigns events to replicas on one core, against the same rule in plain
+Python, in one run.
 
 python benchmarks/assignment.py
 """
@@ -49,7 +50,10 @@ def main() -> None:
     naive_keys = keys[:NAIVE_EVENTS].tolist()
     known = dict(zip(keys.tolist(), costs.tolist(), strict=True))
     slow = NAIVE_EVENTS / seconds(lambda: naive_greedy(naive_keys, known), 1)
-    print(f"{'grouping':12} {'events/s':>14}   {REPLICAS} replicas, one core; greedy in plain Python: {slow:,.0f} events/s")
+    print(
+        f"{'grouping':12} {'events/s':>14}   {REPLICAS} replicas, one core; greedy in plain "
+        f"Python: {slow:,.0f} events/s"
+    )
     print(f"{'(hash ints)':12} {EVENTS / seconds(lambda: keys_of([column])):14,.0f}")
     words = pa.array([f"word {v}" for v in values.tolist()])
     print(f"{'(hash text)':12} {EVENTS / seconds(lambda: keys_of([words])):14,.0f}")

@@ -1,10 +1,12 @@
-"""What a grouping is worth on Spark: the sensitive chain of DABS-Storm, the same batches under every grouping, alternating in one run.
+"""What a grouping is worth on Spark: the sensitive chain of DABS-Storm, the same batches under
+every grouping, alternating in one run.
 
-Events name a city, Zipf 1.5; looking a city up waits 10 to 100 ms in steps of 10, by city. Every micro-batch is one file, so all
-groupings get the same events in the same batches. A stage lasts as long as its busiest replica: makespan = the largest busy time of a
-batch, averaged over the batches after the first few, in which groupings learn. Targets for osg: makespan at most 0.8 of shuffle's,
-busiest replica at most 1.15 times the mean, assigning and learning below 5 % of busy time.
-Usage: python benchmarks/balance.py [REPLICAS] [EVENTS PER BATCH] [CITIES] [ROUNDS]
+Events name a city, Zipf 1.5; looking a city up waits 10 to 100 ms in steps of 10, by city. Every
+micro-batch is one file, so all groupings get the same events in the same batches. A stage lasts as
+long as its busiest replica: makespan = the largest busy time of a batch, averaged over the batches
+after the first few, in which groupings learn. Targets for osg: makespan at most 0.8 of shuffle's,
+busiest replica at most 1.15 times the mean, assigning and learning below 5 % of busy time. Usage:
+python benchmarks/balance.py [REPLICAS] [EVENTS PER BATCH] [CITIES] [ROUNDS]
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from foretide.spark import Pipeline, session
-from foretide.spark.ledger import Batch
+from foretide.spark import Pipeline, Running, session
+from foretide.spark.run.ledger import Batch
 
 BATCHES, SKIPPED, SEED = 16, 4, 7
 GROUPINGS = ("shuffle", "load-aware", "osg")
@@ -63,9 +65,19 @@ def write_batches(folder: Path, setting: Setting) -> None:
 
 def chain(grouping: str, folder: Path, setting: Setting) -> Pipeline:
     p = Pipeline("sensitive", trigger_s=0.0)
-    p.source("source", lambda s: s.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder)))
+    p.source(
+        "source",
+        lambda s: s.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder)),
+    )
     most = setting.replicas
-    p.operator(inputs="source", name="work", cost="city", grouping=grouping, min_replicas=most, max_replicas=most)(look_up)
+    p.operator(
+        inputs="source",
+        name="work",
+        cost="city",
+        grouping=grouping,
+        min_replicas=most,
+        max_replicas=most,
+    )(look_up)
     p.operator(inputs="work", name="finish")(finish)
     p.sink("out", inputs="finish")
     return p
@@ -73,12 +85,16 @@ def chain(grouping: str, folder: Path, setting: Setting) -> Pipeline:
 
 def measured(spark: SparkSession, p: Pipeline, path: Path) -> tuple[list[Batch], list[float]]:
     """The warm batches of the sensitive stage, and what their micro-batches took as a whole."""
-    with p.start(spark, path) as running:
+    with Running(p, spark, path) as running:
         query = running.queries["work"].query
         assert query is not None
         query.processAllAvailable()
         running.wait()
-        took_s = [b.durationMs["triggerExecution"] / 1e3 for b in query.recentProgress if "addBatch" in b.durationMs]
+        took_s = [
+            b.durationMs["triggerExecution"] / 1e3
+            for b in query.recentProgress
+            if "addBatch" in b.durationMs
+        ]
         batches = [b for b in running.ledger.take()["work"].batches if b.reports]
     assert len(batches) == BATCHES
     return batches[SKIPPED:], took_s[SKIPPED:]
@@ -103,7 +119,9 @@ def main() -> None:
         write_batches(root / "input", setting)
         for r in range(setting.rounds):
             for g in GROUPINGS[r % 3 :] + GROUPINGS[: r % 3]:
-                batches, took = measured(spark, chain(g, root / "input", setting), root / f"{g}-{r}")
+                batches, took = measured(
+                    spark, chain(g, root / "input", setting), root / f"{g}-{r}"
+                )
                 found[g] += batches
                 took_s[g] += took
     spark.stop()
@@ -112,8 +130,10 @@ def main() -> None:
         return float(np.mean([figure(busy_s(b)) for b in found[grouping]]))
 
     print(
-        f"{setting.replicas} replicas, {setting.events} events per batch, {setting.cities} cities (Zipf 1.5), "
-        f"{setting.rounds} x {BATCHES - SKIPPED} batches each; load average {os.getloadavg()[0]:.1f}"
+        f"{setting.replicas} replicas, {setting.events} events per batch, {setting.cities} cities "
+        "(Zipf 1.5), "
+        f"{setting.rounds} x {BATCHES - SKIPPED} batches each; load average "
+        f"{os.getloadavg()[0]:.1f}"
     )
     print("grouping     makespan  / shuffle   max / mean   grouping / busy   micro-batch")
     base = mean("shuffle", max)
@@ -121,7 +141,8 @@ def main() -> None:
         spent = sum(b.grouping_s for b in found[g]) / sum(sum(busy_s(b)) for b in found[g])
         uneven = mean(g, lambda busy: max(busy) / (sum(busy) / len(busy)))
         print(
-            f"{g:11s} {mean(g, max) * 1e3:6.0f} ms {mean(g, max) / base:11.2f} {uneven:12.2f} {spent:16.1%}"
+            f"{g:11s} {mean(g, max) * 1e3:6.0f} ms {mean(g, max) / base:11.2f} {uneven:12.2f} "
+            f"{spent:16.1%}"
             f" {np.median(took_s[g]) * 1e3:10.0f} ms"
         )
 

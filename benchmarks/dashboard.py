@@ -74,7 +74,9 @@ async def read_streams(port: int, clients: int) -> None:
 def clients(journal: Path) -> Iterator[None]:
     with serve(journal, port=0) as site:
         command = [sys.executable, __file__, "--clients", site.url.rpartition(":")[2]]
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as child:
             assert child.stdout is not None
             assert child.stdin is not None
             assert child.stdout.readline().strip() == "open"
@@ -107,7 +109,10 @@ def phase(folder: Path, watched: bool, number: int) -> tuple[list[float], list[f
 
 
 def step_time(folder: Path) -> None:
-    print(f"1. {CLIENTS} clients, {OPERATORS} operators, a step every {WINDOW_S} s, phases of {PHASE_S:.0f} s in turn")
+    print(
+        f"1. {CLIENTS} clients, {OPERATORS} operators, a step every {WINDOW_S} s, phases of "
+        f"{PHASE_S:.0f} s in turn"
+    )
     found: dict[bool, tuple[list[float], list[float]]] = {False: ([], []), True: ([], [])}
     for number in range(2 * ROUNDS):
         watched = number % 2 == 1
@@ -115,10 +120,17 @@ def step_time(folder: Path) -> None:
         found[watched][0].extend(wall)
         found[watched][1].extend(own)
         name = "with clients" if watched else "no dashboard"
-        print(f"  {name}: step median {statistics.median(wall):.2f} ms, mean {statistics.fmean(wall):.2f} ms, {len(wall)} steps")
+        print(
+            f"  {name}: step median {statistics.median(wall):.2f} ms, mean "
+            f"{statistics.fmean(wall):.2f} ms, {len(wall)} steps"
+        )
     for kind, which in (("on the clock", 0), ("of processor time", 1)):
         for what, of in (("median", statistics.median), ("mean", statistics.fmean)):
-            print(f"  step time {kind}, {what}: {of(found[True][which]) / of(found[False][which]):.3f} of that without a dashboard")
+            print(
+                f"  step time {kind}, {what}: "
+                f"{of(found[True][which]) / of(found[False][which]):.3f} of that without a "
+                "dashboard"
+            )
 
 
 def write_day(journal: Path, window_s: float) -> Decision:
@@ -148,8 +160,14 @@ def large(folder: Path, window_s: float) -> None:
         watch.tail.advance()
     took, used = time.perf_counter() - begun, time.process_time() - used
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-    print(f"2. a day of {OPERATORS} operators at {window_s:.0f} s windows: {lines} lines, {size / 1e6:.0f} MB")
-    print(f"  read in {took:.1f} s, {used:.1f} s of it processor time, {1000 * used / lines:.2f} ms a window")
+    print(
+        f"2. a day of {OPERATORS} operators at {window_s:.0f} s windows: {lines} lines, "
+        f"{size / 1e6:.0f} MB"
+    )
+    print(
+        f"  read in {took:.1f} s, {used:.1f} s of it processor time, {1000 * used / lines:.2f} ms "
+        "a window"
+    )
     print(f"  memory grew by {grown:.0f} MB")
     ticks = []
     with Journal(journal, Run("day", "srea", topology(OPERATORS), window_s, 0.0)) as book:
@@ -161,10 +179,14 @@ def large(folder: Path, window_s: float) -> None:
             ticks.append(1000 * (time.perf_counter() - begun))
     _, event = watch.hub.since(watch.hub.number - 1)
     print(
-        f"  a further window becomes an event in {statistics.median(ticks):.2f} ms ({len(event) / 1000:.1f} kB, encoded once for all)"
+        f"  a further window becomes an event in {statistics.median(ticks):.2f} ms "
+        f"({len(event) / 1000:.1f} kB, encoded once for all)"
     )
     first = len(watch.hub.since(None)[1]) / 1000
-    print(f"  of a 1 s window that is {statistics.median(ticks) / 1000:.4f}; a new reader's first event has {first:.0f} kB")
+    print(
+        f"  of a 1 s window that is {statistics.median(ticks) / 1000:.4f}; a new reader's first "
+        f"event has {first:.0f} kB"
+    )
 
 
 def main() -> None:

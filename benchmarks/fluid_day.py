@@ -1,12 +1,15 @@
 """The fluid mode beside the event engine on one day of the World Cup trace, through the whole loop.
 
-Run: ``python benchmarks/fluid_day.py [--day 40] [--seeds 3]``; the trace is looked for in ``../shared/traces`` or ``FORETIDE_TRACES``.
-System ``srea`` scales twitter-linear (up to 64 replicas per operator); the trace is scaled so that its peak needs 50 replicas; windows of
-60 s. Printed, with batched and with Poisson arrivals: the mean backlog of the fluid mode and of the event engine for each seed, and how
-far apart their means over the seeds are (the goal is 10 %). Batched arrivals at fixed service times know no chance: one seed. With Poisson
-arrivals chance decides whether a planner that rounds up asks for k or k + 1 replicas. The fluid mode has no chance of its own, so the
-counts of its minutes are drawn beforehand; ``as given`` is its backlog with the counts of the trace, ``same replicas`` its backlog with the
-replicas that the event engine's first run had, window by window.
+Run: ``python benchmarks/fluid_day.py [--day 40] [--seeds 3]``; the trace is looked for in
+``../shared/traces`` or ``FORETIDE_TRACES``. System ``srea`` scales twitter-linear (up to 64
+replicas per operator); the trace is scaled so that its peak needs 50 replicas; windows of 60 s.
+Printed, with batched and with Poisson arrivals: the mean backlog of the fluid mode and of the event
+engine for each seed, and how far apart their means over the seeds are (the goal is 10 %). Batched
+arrivals at fixed service times know no chance: one seed. With Poisson arrivals chance decides
+whether a planner that rounds up asks for k or k + 1 replicas. The fluid mode has no chance of its
+own, so the counts of its minutes are drawn beforehand; ``as given`` is its backlog with the counts
+of the trace, ``same replicas`` its backlog with the replicas that the event engine's first run had,
+window by window.
 """
 
 from __future__ import annotations
@@ -22,11 +25,14 @@ import numpy as np
 from foretide.apps import App, app
 from foretide.load import Load, read_csv
 from foretide.model import Plan, Snapshot
-from foretide.sim.world import World
+from foretide.sim.environment import World
 from foretide.systems import system
 from foretide.topology import Topology
 
-TRACE = Path(os.environ.get("FORETIDE_TRACES", Path(__file__).parents[2] / "shared" / "traces")) / "worldcup98_http_1min.csv"
+TRACE = (
+    Path(os.environ.get("FORETIDE_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
+    / "worldcup98_http_1min.csv"
+)
 UNTIL_MIDNIGHT = 150  # minutes: the trace starts on 30 April 1998, 21:30
 PEAK_REPLICAS = 50
 FLUID_SEEDS = 8
@@ -51,13 +57,17 @@ def again(linear: App, load: Load, seen: list[Snapshot]) -> list[Snapshot]:
 
 
 def mean_backlog(seen: list[Snapshot]) -> float:
-    """Events that wait or are served at the end of a window, summed over the operators; mean over the windows."""
+    """Events that wait or are served at the end of a window, summed over the operators; mean over
+    the windows.
+    """
     return float(np.mean([sum(s.backlog for s in window.samples.values()) for window in seen]))
 
 
 def drawn(load: Load, seed: int) -> Load:
     """The load with Poisson counts."""
-    return Load(load.name, np.random.default_rng(seed).poisson(load.counts).astype(float), load.interval_s)
+    return Load(
+        load.name, np.random.default_rng(seed).poisson(load.counts).astype(float), load.interval_s
+    )
 
 
 def listed(backlogs: list[float]) -> str:
@@ -73,21 +83,35 @@ def main() -> int:
         print(f"{TRACE.name} is not here: set FORETIDE_TRACES to the folder that holds it")
         return 1
     whole, linear = read_csv(TRACE), app("twitter-linear")
-    linear = replace(linear, topology=Topology(tuple(replace(o, max_replicas=64) for o in linear.topology.operators)))
-    scale = PEAK_REPLICAS / (whole.peak * sum(v * linear.service_s(n) for n, v in linear.visits().items()))
+    linear = replace(
+        linear,
+        topology=Topology(tuple(replace(o, max_replicas=64) for o in linear.topology.operators)),
+    )
+    scale = PEAK_REPLICAS / (
+        whole.peak * sum(v * linear.service_s(n) for n, v in linear.visits().items())
+    )
     first = chosen.day * 1440 + UNTIL_MIDNIGHT
     load = Load("one day", whole.counts[first : first + 1440] * scale, 60.0)
     print(f"{load.counts.sum():,.0f} events, scale {scale:.3f}")
     for arrivals, seeds in (("batch", 1), ("poisson", chosen.seeds)):
         varied = replace(linear, arrivals=arrivals)
         given = mean_backlog(run(varied, load, "fluid"))
-        fluid = [mean_backlog(run(varied, drawn(load, seed), "fluid")) for seed in range(FLUID_SEEDS)] if seeds > 1 else [given]
+        fluid = (
+            [mean_backlog(run(varied, drawn(load, seed), "fluid")) for seed in range(FLUID_SEEDS)]
+            if seeds > 1
+            else [given]
+        )
         windows = [run(varied, load, "events", seed) for seed in range(seeds)]
         events = [mean_backlog(w) for w in windows]
         apart = float(np.mean(fluid) / np.mean(events)) - 1
-        print(f"{arrivals}: fluid {listed(fluid)}; events {listed(events)}; apart {apart:+.1%} (goal: 10 %)")
         print(
-            f"  fluid as given {given:.0f}, with the same replicas {mean_backlog(again(varied, load, windows[0])):.0f}", flush=True
+            f"{arrivals}: fluid {listed(fluid)}; events {listed(events)}; apart {apart:+.1%} "
+            "(goal: 10 %)"
+        )
+        print(
+            f"  fluid as given {given:.0f}, with the same replicas "
+            f"{mean_backlog(again(varied, load, windows[0])):.0f}",
+            flush=True,
         )
     return 0
 

@@ -1,7 +1,8 @@
 """How long one forecast takes, and what following a set of models costs.
 
-Every model that is installed learns from 3,000 windows of a noisy daily load; then the loop's call is timed: 100 recent windows, six
-steps ahead, one more window each time. Ratios are to 'lr', a straight line through 100 windows.
+Every model that is installed learns from 3,000 windows of a noisy daily load; then the loop's call
+is timed: 100 recent windows, six steps ahead, one more window each time. Ratios are to 'lr', a
+straight line through 100 windows.
 
 Run: python benchmarks/forecast.py
 """
@@ -34,7 +35,9 @@ def daily(n: int) -> Array:
     return np.maximum(0.0, 500 + 300 * np.sin(2 * np.pi * np.arange(n) / 288) + noise)
 
 
-def forecast_ms(forecaster: Forecaster, series: Array, least_s: float = 0.3, least_calls: int = 10) -> float:
+def forecast_ms(
+    forecaster: Forecaster, series: Array, least_s: float = 0.3, least_calls: int = 10
+) -> float:
     """The median time of one call, over calls that advance one window each."""
     times: list[float] = []
     for at in range(LEARNED, len(series)):
@@ -61,7 +64,11 @@ def forecast_times() -> None:
         fit_s = time.perf_counter() - began
         forecaster.forecast(series[LEARNED - LOOKBACK : LEARNED], HORIZON)
         found[name] = forecast_ms(forecaster, series)
-        print(f"  {name:14s} {found[name]:9.3f} ms, {found[name] / found['lr']:8.1f} x lr; learned in {fit_s:.2f} s", flush=True)
+        print(
+            f"  {name:14s} {found[name]:9.3f} ms, {found[name] / found['lr']:8.1f} x lr; learned "
+            f"in {fit_s:.2f} s",
+            flush=True,
+        )
     print(f"auto / sum of its members: {found['auto'] / sum(found[m] for m in MEMBERS):.2f}")
     alone, wrapped = forecast_ms(Basic(), series), forecast_ms(Conformal(Basic()), series)
     print(f"upper quantile of six steps: {wrapped - alone:.3f} ms on top of the model's own time")

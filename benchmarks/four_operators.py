@@ -1,4 +1,5 @@
-"""Cores and latency of a four-operator chain at 500 events/s and a 2 s trigger, two replicas each, after warm-up.
+"""Cores and latency of a four-operator chain at 500 events/s and a 2 s trigger, two replicas each,
+after warm-up.
 
 Usage: python benchmarks/four_operators.py [EVENTS PER SECOND] [WARM-UP SECONDS] [MEASURED SECONDS]
 """
@@ -13,22 +14,25 @@ import time
 from pathlib import Path
 
 import numpy as np
+from _chain import SHARES, chain
 from _processes import cpu_s
 
 from foretide.errors import NotReady
 from foretide.load import Load
-from foretide.spark import session
-from foretide.spark.demo_chain import SHARES, chain
-from foretide.spark.executors import Executors
-from foretide.spark.probe import PipelineProbe
+from foretide.spark import Running, session
+from foretide.spark.control.executors import Executors
+from foretide.spark.control.probe import PipelineProbe
 
 
 def main() -> None:
-    rate, warm_up_s, measured_s = (float(sys.argv[i]) if len(sys.argv) > i else d for i, d in ((1, 500.0), (2, 60.0), (3, 60.0)))
+    rate, warm_up_s, measured_s = (
+        float(sys.argv[i]) if len(sys.argv) > i else d
+        for i, d in ((1, 500.0), (2, 60.0), (3, 60.0))
+    )
     load = Load("flat", np.full(round(warm_up_s + measured_s + 120), rate))
     with tempfile.TemporaryDirectory() as folder:
         spark = session("four-operators")
-        with chain(load, trigger_s=2.0, cost_s=0.0005).start(spark, Path(folder)) as running:
+        with Running(chain(load, trigger_s=2.0, cost_s=0.0005), spark, Path(folder)) as running:
             running.set_replicas(dict.fromkeys(SHARES, 2))
             probe = PipelineProbe(running, Executors(spark))
             time.sleep(warm_up_s)
@@ -42,11 +46,13 @@ def main() -> None:
     assert snapshot.latency is not None
     left = snapshot.samples["store"].processed / snapshot.window_s
     print(
-        f"{rate:.0f} events/s offered, {left:.0f}/s left the chain (a tenth is dropped as spam); machine has {os.cpu_count()} cores"
+        f"{rate:.0f} events/s offered, {left:.0f}/s left the chain (a tenth is dropped as spam); "
+        f"machine has {os.cpu_count()} cores"
     )
     print(f"cores used: {cores:.2f}; load average {os.getloadavg()[0]:.1f}")
     print(
-        f"end to end latency: p50 {snapshot.latency.p50_ms / 1e3:.1f} s, p90 {snapshot.latency.p90_ms / 1e3:.1f} s, "
+        f"end to end latency: p50 {snapshot.latency.p50_ms / 1e3:.1f} s, p90 "
+        f"{snapshot.latency.p90_ms / 1e3:.1f} s, "
         f"p99 {snapshot.latency.p99_ms / 1e3:.1f} s over {snapshot.latency.count:.0f} events"
     )
     print("backlogs: " + ", ".join(f"{n} {s.backlog:.0f}" for n, s in snapshot.samples.items()))

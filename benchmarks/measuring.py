@@ -1,7 +1,8 @@
-"""What measuring costs inside a task: the same events with every 10th timed (the default), with every one timed, and with none.
+"""What measuring costs inside a task: the same events with every 10th timed (the default), with
+every one timed, and with none.
 
-No Spark: the task body is called directly. The share of busy time that measuring takes should stay under 2 % at the default.
-Usage: python benchmarks/measuring.py
+No Spark: the task body is called directly. The share of busy time that measuring takes should stay
+under 2 % at the default. Usage: python benchmarks/measuring.py
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from foretide.spark.tasks import Work, run_events
+from foretide.spark.worker.tasks import Work, run_events
 
 EVENTS, ROUNDS = 20_000, 15
 
@@ -27,7 +28,10 @@ def work(event: dict[str, Any]) -> dict[str, Any]:
 
 def once(sample_every: int, batch: pa.RecordBatch) -> float:
     schema = pa.schema([("id", pa.int64()), ("_at", pa.float64())])
-    body = run_events(Work("bench", work, schema, {None: frozenset({"id"})}, sample_every=sample_every), lambda reports: None)
+    body = run_events(
+        Work("bench", work, schema, {None: frozenset({"id"})}, sample_every=sample_every),
+        lambda reports: None,
+    )
     before = time.process_time()
     for _ in body(iter([batch])):
         pass
@@ -35,7 +39,9 @@ def once(sample_every: int, batch: pa.RecordBatch) -> float:
 
 
 def main() -> None:
-    batch = pa.RecordBatch.from_pydict({"id": np.arange(EVENTS), "_at": np.random.default_rng(0).random(EVENTS)})
+    batch = pa.RecordBatch.from_pydict(
+        {"id": np.arange(EVENTS), "_at": np.random.default_rng(0).random(EVENTS)}
+    )
     choices = {"none": 10**9, "every 10th": 10, "every one": 1}
     times: dict[str, list[float]] = {name: [] for name in choices}
     for _ in range(ROUNDS):
@@ -43,7 +49,10 @@ def main() -> None:
             times[name].append(once(every, batch))
     base = min(times["none"])
     for name, found in times.items():
-        print(f"timed {name:10s}: {min(found) / EVENTS * 1e6:.2f} us of CPU per event, {min(found) / base - 1:+.1%}")
+        print(
+            f"timed {name:10s}: {min(found) / EVENTS * 1e6:.2f} us of CPU per event, "
+            f"{min(found) / base - 1:+.1%}"
+        )
 
 
 if __name__ == "__main__":

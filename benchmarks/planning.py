@@ -1,4 +1,5 @@
-"""How long one decision takes and how good it is: DRS's allocation, the exact optimum of a schedule, and CBA beside it.
+"""How long one decision takes and how good it is: DRS's allocation, the exact optimum of a
+schedule, and CBA beside it.
 
 Run: python benchmarks/planning.py
 """
@@ -33,35 +34,58 @@ def main() -> None:
     print("DRS, three operators, one decision (published: table II)")
     for total, published in PUBLISHED_MS.items():
         ours = best_s(lambda total=total: assign_processors(video, total), 2000) * 1e3  # type: ignore[misc]
-        print(f"  K = {total:4d}: {ours:.3f} ms, published {published:.3f} ms, ratio {ours / published:.2f}")
+        print(
+            f"  K = {total:4d}: {ours:.3f} ms, published {published:.3f} ms, ratio "
+            f"{ours / published:.2f}"
+        )
     rng = np.random.default_rng(0)
     stations = tuple(
-        Station(float(r), float(s)) for r, s in zip(rng.uniform(1, 100, 1000), rng.uniform(0.01, 1, 1000), strict=True)
+        Station(float(r), float(s))
+        for r, s in zip(rng.uniform(1, 100, 1000), rng.uniform(0.01, 1, 1000), strict=True)
     )
     large = Network(stations, load=50.0)
-    print(f"DRS, 1,000 operators, K = 100,000: {best_s(lambda: assign_processors(large, 100_000), 5):.3f} s (limit 0.5 s)")
+    print(
+        "DRS, 1,000 operators, K = 100,000: "
+        f"{best_s(lambda: assign_processors(large, 100_000), 5):.3f} s (limit 0.5 s)"
+    )
     need = rng.integers(1, 501, 10_000)
-    print(f"optimum, 10,000 windows, 500 replicas: {best_s(lambda: optimal_schedule(need, Prices(), 1), 5):.3f} s (limit 1 s)")
+    print(
+        "optimum, 10,000 windows, 500 replicas: "
+        f"{best_s(lambda: optimal_schedule(need, Prices(), 1), 5):.3f} s (limit 1 s)"
+    )
     best = schedule_cost(optimal_schedule(need, Prices(), 1), Prices(), 1)
     print(f"  cost of following the need / optimum: {schedule_cost(need, Prices(), 1) / best:.3f}")
     cost_balance_against_optimum(rng)
 
 
 def random_load(rng: np.random.Generator, windows: int = 200) -> Array:
-    """A random walk, a period or bursts, each with noise: events/s at 100/s per replica, up to some 50 replicas."""
+    """A random walk, a period or bursts, each with noise: events/s at 100/s per replica, up to some
+    50 replicas.
+    """
     kind = rng.integers(3)
     if kind == 0:
         base = np.abs(rng.normal(0, rng.uniform(10, 150), windows).cumsum())
     elif kind == 1:
-        base = rng.uniform(200, 2000) * (1 + rng.uniform(0.2, 1) * np.sin(np.arange(windows) / rng.uniform(2, 20)))
+        base = rng.uniform(200, 2000) * (
+            1 + rng.uniform(0.2, 1) * np.sin(np.arange(windows) / rng.uniform(2, 20))
+        )
     else:
-        base = np.where(rng.random(windows) < rng.uniform(0.02, 0.3), rng.uniform(500, 3000, windows), rng.uniform(50, 500))
+        base = np.where(
+            rng.random(windows) < rng.uniform(0.02, 0.3),
+            rng.uniform(500, 3000, windows),
+            rng.uniform(50, 500),
+        )
     return np.maximum(0.0, base + rng.normal(0, rng.uniform(5, 200), windows))
 
 
 def cost_balance_against_optimum(rng: np.random.Generator) -> None:
-    print("cost over the optimum's, 1,000 random loads of 200 windows: mean, 95th percentile, worst")
-    for told, draw in (("published prices", lambda: Prices()), ("random prices", lambda: random_prices(rng))):
+    print(
+        "cost over the optimum's, 1,000 random loads of 200 windows: mean, 95th percentile, worst"
+    )
+    for told, draw in (
+        ("published prices", lambda: Prices()),
+        ("random prices", lambda: random_prices(rng)),
+    ):
         ours, followed = [], []
         for _ in range(1000):
             load, prices = random_load(rng), draw()
@@ -70,12 +94,17 @@ def cost_balance_against_optimum(rng: np.random.Generator) -> None:
             ours.append(schedule_cost(cost_balance(load, 100.0, prices, 1), prices, 1) / best)
             followed.append(schedule_cost(need, prices, 1) / best)
         for name, values in (("CBA", ours), ("following the need (CBA's first step)", followed)):
-            print(f"  {told}, {name}: {np.mean(values):.4f}, {np.quantile(values, 0.95):.4f}, {max(values):.4f}")
+            print(
+                f"  {told}, {name}: {np.mean(values):.4f}, {np.quantile(values, 0.95):.4f}, "
+                f"{max(values):.4f}"
+            )
 
 
 def random_prices(rng: np.random.Generator) -> Prices:
     """Restarts of up to ten replica-windows, re-routings of up to five."""
-    return Prices(1.0, float(rng.uniform(0, 10)), float(rng.uniform(0, 10)), float(rng.uniform(0, 5)))
+    return Prices(
+        1.0, float(rng.uniform(0, 10)), float(rng.uniform(0, 10)), float(rng.uniform(0, 5))
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""Count words by language: a load, two operators, a sink. Run it with: foretide run examples/words.py:pipeline --mode act"""
+"""Count words by language: a load, two operators, a sink. Run it with: foretide run
+examples/words.py:pipeline --mode act
+"""
 
 from foretide.load import load
 from foretide.spark import Pipeline
@@ -13,7 +15,9 @@ def spell(event):
     return [{"id": event["id"], "word": words[int(d)]} for d in str(event["key"])]
 
 
-@pipeline.operator(inputs={"spell": "word <> 'zero'"}, schema="id long, length int", key="word", max_replicas=8)
+@pipeline.operator(
+    inputs={"spell": "word <> 'zero'"}, schema="id long, length int", key="word", max_replicas=8
+)
 def measure(event):
     return {"id": event["id"], "length": len(event["word"])}
 

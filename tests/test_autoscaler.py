@@ -20,7 +20,9 @@ from foretide.plan.reactive import Reactive
 from foretide.testing import ManualClock, RecordingActuator, ScriptedProbe, ScriptedWorld
 from foretide.topology import Operator, Topology
 
-CHAIN = Topology((Operator("parse", max_replicas=20), Operator("store", inputs=("parse",), max_replicas=20)))
+CHAIN = Topology(
+    (Operator("parse", max_replicas=20), Operator("store", inputs=("parse",), max_replicas=20))
+)
 SERVICE = {"parse": 0.02, "store": 0.05}
 
 
@@ -29,7 +31,12 @@ def world(load: Callable[[float], float] = lambda at: 100.0) -> ScriptedWorld:
 
 
 def loop(ends: ScriptedWorld, **changes: object) -> Autoscaler:
-    parts: dict[str, object] = {"forecaster": Basic, "mode": "act", "guards": (bounds(),), **changes}
+    parts: dict[str, object] = {
+        "forecaster": Basic,
+        "mode": "act",
+        "guards": (bounds(),),
+        **changes,
+    }
     return Autoscaler(CHAIN, ends, Reactive(drain_s=30.0), ends, **parts)  # type: ignore[arg-type]
 
 
@@ -57,7 +64,9 @@ def test_advise_never_applies() -> None:
 
 
 def test_500_steps_with_every_kind_of_failure_change_nothing_and_never_stop_the_loop() -> None:
-    """Failed reads, a forecaster that raises, an actuator that refuses: one journal line each, replicas as they were."""
+    """Failed reads, a forecaster that raises, an actuator that refuses: one journal line each,
+    replicas as they were.
+    """
     rng = random.Random(7)
     steps = list(range(1, 501))
     bad_reads = set(rng.sample(steps, 50))
@@ -86,7 +95,14 @@ def test_500_steps_with_every_kind_of_failure_change_nothing_and_never_stop_the_
 
     lines: list[Decision] = []
     scaler = Autoscaler(
-        CHAIN, FailingProbe(), Reactive(), RefusingActuator(), FailingForecaster, (bounds(),), mode="act", record=lines.append
+        CHAIN,
+        FailingProbe(),
+        Reactive(),
+        RefusingActuator(),
+        FailingForecaster,
+        (bounds(),),
+        mode="act",
+        record=lines.append,
     )
     failed: list[int] = []
     applied = 0
@@ -104,11 +120,20 @@ def test_500_steps_with_every_kind_of_failure_change_nothing_and_never_stop_the_
     kinds = {line.error.split(":")[0] for line in lines if line.error}
     assert kinds == {"read", "forecast", "apply"}
     assert applied > 100, "between the failures the loop goes on scaling"
-    assert int(sum(v != v for v in scaler.history.rates("parse"))) == 50, "each failed read is a hole, not a zero"
+    assert int(sum(v != v for v in scaler.history.rates("parse"))) == 50, (
+        "each failed read is a hole, not a zero"
+    )
 
 
 def test_not_ready_is_waiting_not_failing() -> None:
-    scaler = Autoscaler(CHAIN, ScriptedProbe([NotReady("warming up")]), Reactive(), RecordingActuator(), Basic, mode="act")
+    scaler = Autoscaler(
+        CHAIN,
+        ScriptedProbe([NotReady("warming up")]),
+        Reactive(),
+        RecordingActuator(),
+        Basic,
+        mode="act",
+    )
     decision = scaler.step(1.0)
     assert decision.outcome == "waiting"
     assert decision.error == "read: warming up"
@@ -122,7 +147,9 @@ def test_a_snapshot_of_another_topology_is_a_failed_read() -> None:
     assert len(scaler.history) == 1
 
 
-def test_a_journal_that_cannot_be_written_does_not_stop_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_journal_that_cannot_be_written_does_not_stop_the_loop(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def full_disk(decision: Decision) -> None:
         raise OSError("no space left")
 
@@ -138,7 +165,11 @@ def test_plans_only_every_nth_window_and_fits_when_due() -> None:
         def fit(self, series: Array) -> None:
             fits.append(len(series))
 
-    scaler = loop(world(), forecaster=Counting, cadence=Cadence(horizon=3, plan_every=3, fit_every=6, scope="operators"))
+    scaler = loop(
+        world(),
+        forecaster=Counting,
+        cadence=Cadence(horizon=3, plan_every=3, fit_every=6, scope="operators"),
+    )
     outcomes = [scaler.step(10.0 * i) for i in range(1, 13)]
     assert [d.outcome == "observed" for d in outcomes] == [True, True, False] * 4
     assert fits == [6, 6, 12, 12], "each operator's forecaster learns at windows 6 and 12"
@@ -147,7 +178,9 @@ def test_plans_only_every_nth_window_and_fits_when_due() -> None:
 
 
 def test_executors_are_asked_for_until_they_are_seen() -> None:
-    """The cluster gives one executor a window; asking goes on until the probe sees what was planned."""
+    """The cluster gives one executor a window; asking goes on until the probe sees what was
+    planned.
+    """
     ends, actuator = world(), RecordingActuator()
     seen = 1
 
@@ -156,7 +189,9 @@ def test_executors_are_asked_for_until_they_are_seen() -> None:
             return replace(ends.read(at), hosts=tuple(Host(f"e{i}", 0.5) for i in range(seen)))
 
     class WantsThree:
-        def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
+        def plan(
+            self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]
+        ) -> Plan:
             return Plan({n: history.replicas(n) for n in topology.names}, {}, executors=3)
 
     scaler = Autoscaler(CHAIN, Hosted(), WantsThree(), actuator, Basic, mode="act")

@@ -30,7 +30,9 @@ def test_a_file_changes_parts_and_constants_of_a_system(tmp_path: Path) -> None:
 
 
 def test_constants_of_an_exchanged_part_do_not_follow() -> None:
-    changed = parse_settings({"system": {"name": "srea", "planner": "static", "planner_constants": {"replicas": 7}}})
+    changed = parse_settings(
+        {"system": {"name": "srea", "planner": "static", "planner_constants": {"replicas": 7}}}
+    )
     assert changed.system.build().planner_constants == {"replicas": 7}
 
 
@@ -39,15 +41,24 @@ def test_constants_of_an_exchanged_part_do_not_follow() -> None:
     [
         ({"mod": "act"}, "unknown key 'mod'; the nearest valid key is 'mode'"),
         ({"prices": {"upp": 1}}, "unknown key 'prices.upp'; the nearest valid key is 'up'"),
-        ({"system": {"planer": "static"}}, "unknown key 'system.planer'; the nearest valid key is 'planner'"),
+        (
+            {"system": {"planer": "static"}},
+            "unknown key 'system.planer'; the nearest valid key is 'planner'",
+        ),
         ({"mode": "go"}, "key 'mode'"),
         ({"window_s": "ten"}, "key 'window_s': Expected `float`, got `str`"),
         ({"window_s": 0}, "window_s must be more than 0 seconds"),
         ({"target_latency_s": -1}, "target_latency_s must be more than 0 seconds"),
         ({"system": {"plan_every": 0}}, "plan_every is 0: give 1 window or more"),
-        ({"system": {"planner_constants": {"drain_s": "soon"}}}, "drain_s must be a number, it is 'soon'"),
+        (
+            {"system": {"planner_constants": {"drain_s": "soon"}}},
+            "drain_s must be a number, it is 'soon'",
+        ),
         ({"system": {"planner_constants": {"drain_s": 0.0}}}, "drain_s is 0"),
-        ({"system": {"guards": {"patience": {"windows": 2.5}}}}, "windows must be a whole number, it is 2.5"),
+        (
+            {"system": {"guards": {"patience": {"windows": 2.5}}}},
+            "windows must be a whole number, it is 2.5",
+        ),
         ({"system": {"guards": {"patience": {"windows": 0}}}}, "patience of 0 windows"),
         ({"system": {"guards": {"cool-down": {"seconds": -1}}}}, "cool-down of -1 s"),
         ({"system": {"guards": {"catch-up": {"backlog_s": -1}}}}, "catch-up with -1 s"),
@@ -55,7 +66,10 @@ def test_constants_of_an_exchanged_part_do_not_follow() -> None:
         ({"prices": {"up": -1}}, "Prices.up is -1"),
         ({"system": {"name": "sera"}}, "did you mean 'srea'"),
         ({"system": {"planner": "statik"}}, "did you mean 'static'"),
-        ({"system": {"planner_constants": {"drain": 3}}}, "has no constant 'drain'; it takes: drain_s"),
+        (
+            {"system": {"planner_constants": {"drain": 3}}},
+            "has no constant 'drain'; it takes: drain_s",
+        ),
         ({"system": {"guards": {"cooldown": {}}}}, "did you mean 'cool-down'"),
     ],
 )

@@ -41,12 +41,18 @@ def test_a_switch_that_fails_is_a_failed_step_that_changes_nothing() -> None:
     world = ScriptedWorld(topology, {"a": 0.1}, lambda at: 100.0)
     seen: list[Decision] = []
     system("srea").autoscaler(topology, world, world, mode=broken, record=seen.append).step(10)  # type: ignore[arg-type]
-    assert (seen[0].outcome, seen[0].mode, seen[0].error) == ("failed", "advise", "mode: OSError: the switch is gone")
+    assert (seen[0].outcome, seen[0].mode, seen[0].error) == (
+        "failed",
+        "advise",
+        "mode: OSError: the switch is gone",
+    )
     assert world.replicas == {"a": 1}
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"mode": "destroy"}', b"[]", b"\xff\xfe"])
-def test_a_file_that_cannot_be_understood_keeps_the_last_mode(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_cannot_be_understood_keeps_the_last_mode(
+    tmp_path: Path, content: bytes
+) -> None:
     with ModeSwitch(tmp_path / "control.json", "act") as switch:
         switch.path.write_bytes(content)
         assert switch() == "act"

@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretide.errors import InvalidConfig
-from foretide.guards import View, bounds, budget, catch_up, cool_down, excluded_hours, guarded, patience
+from foretide.guards import (
+    View,
+    bounds,
+    budget,
+    catch_up,
+    cool_down,
+    excluded_hours,
+    guarded,
+    patience,
+)
 from foretide.history import History
 from foretide.model import Host, Plan, Sample, Snapshot
 from foretide.topology import Operator, Topology
@@ -14,12 +23,21 @@ PAIR = Topology((Operator("a", min_replicas=2, max_replicas=8), Operator("b", in
 
 
 def view(
-    replicas: Sequence[tuple[int, int]] = ((4, 4),), backlog: float = 0.0, proposals: Sequence[Plan] = (), now: float = 0.0
+    replicas: Sequence[tuple[int, int]] = ((4, 4),),
+    backlog: float = 0.0,
+    proposals: Sequence[Plan] = (),
+    now: float = 0.0,
 ) -> View:
     """Windows of 10 s with these replicas of a and b, 100 events each."""
     history = History(PAIR)
     for i, (a, b) in enumerate(replicas):
-        history.append(Snapshot(10.0 * (i + 1), 10.0, {"a": Sample(100, 100, backlog, a), "b": Sample(100, 100, 0, b)}))
+        history.append(
+            Snapshot(
+                10.0 * (i + 1),
+                10.0,
+                {"a": Sample(100, 100, backlog, a), "b": Sample(100, 100, 0, b)},
+            )
+        )
     return View(PAIR, history, now, proposals)
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from foretide.errors import JournalError
+from foretide.figures.replay import replay
 from foretide.guards import bounds, patience
 from foretide.journal import Journal, Run, read, read_lines
 from foretide.model import Decision, Latency
-from foretide.replay import replay
 from foretide.systems import system
 from foretide.testing import ScriptedWorld
 from foretide.topology import Operator, Topology
@@ -21,9 +21,13 @@ RUN = Run("test", "srea", CHAIN, 10.0, 0.0, mode="act", target_latency_s=2.5, se
 
 def a_run(path: Path, steps: int = 40) -> list[Decision]:
     """A real loop's decisions, written to a journal."""
-    ends = ScriptedWorld(CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: 50 + 40 * ((at // 50) % 3), 10.0)
+    ends = ScriptedWorld(
+        CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: 50 + 40 * ((at // 50) % 3), 10.0
+    )
     with Journal(path, RUN) as journal:
-        scaler = system("srea", guards={"patience": {"windows": 3}}).autoscaler(CHAIN, ends, ends, "act", journal.append)
+        scaler = system("srea", guards={"patience": {"windows": 3}}).autoscaler(
+            CHAIN, ends, ends, "act", journal.append
+        )
         return [scaler.step(10.0 * i) for i in range(1, steps + 1)]
 
 
@@ -95,9 +99,14 @@ def test_errors_are_sentences(tmp_path: Path) -> None:
         Journal(tmp_path, RUN)
 
 
-@pytest.mark.parametrize("lines", [pytest.param(1, marks=pytest.mark.slow), 17, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "lines",
+    [pytest.param(1, marks=pytest.mark.slow), 17, pytest.param(300, marks=pytest.mark.slow)],
+)
 def test_kill_9_during_a_run_leaves_a_journal_that_opens(tmp_path: Path, lines: int) -> None:
-    """A process that writes decisions as fast as it can is killed once it has written some; every whole line is there."""
+    """A process that writes decisions as fast as it can is killed once it has written some; every
+    whole line is there.
+    """
     path = tmp_path / "journal.jsonl"
     script = (
         "import sys, itertools\n"
@@ -113,7 +122,9 @@ def test_kill_9_during_a_run_leaves_a_journal_that_opens(tmp_path: Path, lines: 
         "    scaler.step(10.0 * i)\n"
         "    print(i, flush=True)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         reported = 0
         for line in process.stdout:
@@ -130,7 +141,11 @@ def test_kill_9_during_a_run_leaves_a_journal_that_opens(tmp_path: Path, lines: 
 def test_replay_through_the_same_planner_gives_the_same_plans(tmp_path: Path) -> None:
     a_run(tmp_path / "j", 60)
     run, decisions = read(tmp_path / "j")
-    again = list(replay(run.topology, decisions, system("srea").new_planner(), (patience(3), bounds())))
+    again = list(
+        replay(run.topology, decisions, system("srea").new_planner(), (patience(3), bounds()))
+    )
     assert again == decisions
     other = list(replay(run.topology, decisions, system("static").new_planner()))
-    assert {d.plan.replicas["store"] for d in other if d.plan} == {4}, "another planner answers for itself"
+    assert {d.plan.replicas["store"] for d in other if d.plan} == {4}, (
+        "another planner answers for itself"
+    )

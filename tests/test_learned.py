@@ -9,10 +9,10 @@ from foretide.apps import app
 from foretide.errors import JournalError
 from foretide.learned import Learned, learned_path
 from foretide.load import Load
-from foretide.plan.sarsa import Sarsa
+from foretide.plan.hosts.sarsa import Sarsa
 from foretide.plan.static import Static
+from foretide.sim.environment import World
 from foretide.sim.hosts import HostCosts
-from foretide.sim.world import World
 from foretide.systems import system
 
 

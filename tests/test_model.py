@@ -10,7 +10,10 @@ from foretide.topology import Operator, Topology
 GOOD = {"arrived": 1.0, "processed": 1.0, "backlog": 0.0, "replicas": 1}
 
 
-@pytest.mark.parametrize("field", ["arrived", "processed", "backlog", "busy_s", "offered", "dropped", "sojourn_s", "scv_service"])
+@pytest.mark.parametrize(
+    "field",
+    ["arrived", "processed", "backlog", "busy_s", "offered", "dropped", "sojourn_s", "scv_service"],
+)
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf])
 def test_samples_refuse_impossible_counts(field: str, bad: float) -> None:
     with pytest.raises(InvalidRecord, match=f"Sample.{field}"):

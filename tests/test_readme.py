@@ -14,13 +14,23 @@ from typer.testing import CliRunner
 
 from foretide import attach
 from foretide.cli import app
-from foretide.spark.live import find_pipeline
+from foretide.spark.control.live import find_pipeline
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
-COMMANDS = [line.split("#")[0].strip() for kind, block in BLOCKS if kind == "sh" for line in block.splitlines() if line.strip()]
-SHOWN_ELSEWHERE = {"demo": "tests/test_demo.py", "run": "tests/spark/test_live.py", "dashboard": "tests/cli/test_dashboard.py"}
+COMMANDS = [
+    line.split("#")[0].strip()
+    for kind, block in BLOCKS
+    if kind == "sh"
+    for line in block.splitlines()
+    if line.strip()
+]
+SHOWN_ELSEWHERE = {
+    "demo": "tests/demo/test_demo.py",
+    "run": "tests/spark/control/test_live.py",
+    "dashboard": "tests/cli/test_dashboard.py",
+}
 
 
 def foretide_commands() -> list[str]:
@@ -45,7 +55,9 @@ def test_commands_run(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert result.output.strip()
 
 
-@pytest.mark.parametrize("command", [c for c in foretide_commands() if c.split()[0] in SHOWN_ELSEWHERE])
+@pytest.mark.parametrize(
+    "command", [c for c in foretide_commands() if c.split()[0] in SHOWN_ELSEWHERE]
+)
 def test_commands_shown_by_other_tests_take_these_options(command: str) -> None:
     name, *arguments = command.split()
     assert (ROOT / SHOWN_ELSEWHERE[name]).exists()
@@ -57,11 +69,17 @@ def test_make_commands_exist() -> None:
     made = [c for c in COMMANDS if c.startswith("make ")]
     assert {"make demo", "make test"} <= set(made)
     for command in made:
-        subprocess.run(["make", "-n", *command.split()[1:]], cwd=ROOT, check=True, capture_output=True)
+        subprocess.run(
+            ["make", "-n", *command.split()[1:]], cwd=ROOT, check=True, capture_output=True
+        )
 
 
 def test_code_prints_what_the_readme_says() -> None:
-    pairs = [(code, said) for (kind, code), (after, said) in pairwise(BLOCKS) if (kind, after) == ("python", "text")]
+    pairs = [
+        (code, said)
+        for (kind, code), (after, said) in pairwise(BLOCKS)
+        if (kind, after) == ("python", "text")
+    ]
     assert pairs
     for code, said in pairs:
         printed = io.StringIO()
@@ -91,7 +109,9 @@ def test_attach_takes_what_the_readme_gives() -> None:
     assert set(given) <= set(inspect.signature(attach).parameters)
 
 
-@pytest.mark.parametrize("page", ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))])
+@pytest.mark.parametrize(
+    "page", ["README.md", *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
+)
 def test_links_lead_somewhere(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
     links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in link]

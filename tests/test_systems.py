@@ -43,7 +43,11 @@ def test_a_settings_file_combines_parts_freely():
 
 
 def test_a_settings_file_changes_any_published_constant():
-    table = {"name": "bgelasor", "forecaster": "basic", "planner_constants": {"prices": {"up": 1.0}, "drain_s": 30.0}}
+    table = {
+        "name": "bgelasor",
+        "forecaster": "basic",
+        "planner_constants": {"prices": {"up": 1.0}, "drain_s": 30.0},
+    }
     planner = parse_settings({"system": table}).system.build().new_planner()
     assert isinstance(planner, CostBalance)
     assert (planner.prices, planner.drain_s) == (Prices(up=1.0), 30.0)

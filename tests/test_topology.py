@@ -43,8 +43,14 @@ def test_a_chain_has_no_loop() -> None:
         ((), "at least one operator"),
         ((Operator("a"), Operator("a")), "two operators are named 'a'"),
         ((Operator("a", inputs=("x",)),), "reads from 'x', which does not exist"),
-        ((Operator("a", inputs=("b",)), Operator("b", inputs=("a",))), "nobody feeds this topology"),
-        ((Operator("a"), Operator("b", inputs=("c",)), Operator("c", inputs=("b",))), "no events can reach b, c"),
+        (
+            (Operator("a", inputs=("b",)), Operator("b", inputs=("a",))),
+            "nobody feeds this topology",
+        ),
+        (
+            (Operator("a"), Operator("b", inputs=("c",)), Operator("c", inputs=("b",))),
+            "no events can reach b, c",
+        ),
     ],
 )
 def test_mistakes_are_sentences(operators: tuple[Operator, ...], sentence: str) -> None:

@@ -1,6 +1,7 @@
 """Foretide scales streaming pipelines on Apache Spark before the load arrives.
 
-Names are imported when first used: Spark's workers import parts of this package and should not wait for the rest.
+Names are imported when first used: Spark's workers import parts of this package and should not wait
+for the rest.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from foretide.history import History
     from foretide.journal import Journal, Run
     from foretide.model import Decision, Forecast, Host, Latency, Plan, Prices, Sample, Snapshot
-    from foretide.spark.attach import attach
+    from foretide.spark.attach.attachment import attach
     from foretide.systems import SYSTEMS, System, system
     from foretide.topology import Operator, Topology
 
@@ -61,7 +62,7 @@ _HOME = {
     "Prices": "foretide.model",
     "Sample": "foretide.model",
     "Snapshot": "foretide.model",
-    "attach": "foretide.spark.attach",
+    "attach": "foretide.spark.attach.attachment",
     "SYSTEMS": "foretide.systems",
     "System": "foretide.systems",
     "system": "foretide.systems",

@@ -1,7 +1,8 @@
 """The loop: read, forecast, plan, guard, apply, journal.
 
-Owns the failure rule: a failed stage leaves replicas as they are and is one journal line; only ``step`` catches. It knows no clock,
-no Spark and no simulator: time and the two ends of the loop are passed in.
+Owns the failure rule: a failed stage leaves replicas as they are and is one journal line; only
+``step`` catches. It knows no clock, no Spark and no simulator: time and the two ends of the loop
+are passed in.
 """
 
 from __future__ import annotations
@@ -38,8 +39,9 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """When and on what to plan: every ``plan_every`` windows, ``horizon`` windows ahead, from the last ``lookback`` windows;
-    forecasters learn anew every ``fit_every`` windows (None: never). ``scope`` says which operators' loads are forecast."""
+    """When and on what to plan: every ``plan_every`` windows, ``horizon`` windows ahead, from the
+    last ``lookback`` windows; forecasters learn anew every ``fit_every`` windows (None: never).
+    ``scope`` says which operators' loads are forecast."""
 
     horizon: int = 1
     plan_every: int = 1
@@ -55,8 +57,9 @@ class Cadence:
 
 @dataclass
 class Autoscaler:
-    """One control loop over one topology. ``mode`` may be a switch: asked once per step, what it said holds for that step.
-    ``train_beside`` trains slow forecasters in a worker thread, for live loops; without it a run is repeatable."""
+    """One control loop over one topology. ``mode`` may be a switch: asked once per step, what it
+    said holds for that step. ``train_beside`` trains slow forecasters in a worker thread, for live
+    loops; without it a run is repeatable."""
 
     topology: Topology
     probe: Probe
@@ -79,7 +82,9 @@ class Autoscaler:
         self._windows = 0
 
     def step(self, now: float) -> Decision:
-        """One window: every stage's result goes into one Decision, and so does the failure that stopped it."""
+        """One window: every stage's result goes into one Decision, and so does the failure that
+        stopped it.
+        """
         decision = Decision(at=now, outcome="observed", mode="advise")
         stage = "mode"
         self._windows += 1
@@ -104,7 +109,9 @@ class Autoscaler:
         except NotReady as error:
             decision = replace(decision, outcome="waiting", error=f"{stage}: {error}")
         except Exception as error:
-            decision = replace(decision, outcome="failed", error=f"{stage}: {type(error).__name__}: {error}")
+            decision = replace(
+                decision, outcome="failed", error=f"{stage}: {type(error).__name__}: {error}"
+            )
         if decision.snapshot is None:
             self.history.gap(now)
         try:
@@ -120,11 +127,22 @@ class Autoscaler:
                 self._forecasters[name] = self.forecaster()
         self.retraining.settle()
         if self.cadence.fit_every and len(self.history) % self.cadence.fit_every == 0:
-            self.retraining.fit([self._forecasters[n] for n in names], [self._rates(n) for n in names])
-        return {n: self._forecasters[n].forecast(self._rates(n, self.cadence.lookback), self.cadence.horizon) for n in names}
+            self.retraining.fit(
+                [self._forecasters[n] for n in names], [self._rates(n) for n in names]
+            )
+        return {
+            n: self._forecasters[n].forecast(
+                self._rates(n, self.cadence.lookback), self.cadence.horizon
+            )
+            for n in names
+        }
 
     def _rates(self, name: str, last: int | None = None) -> Array:
-        return self.history.offered(name, last) if name in self.topology.sources else self.history.rates(name, last)
+        return (
+            self.history.offered(name, last)
+            if name in self.topology.sources
+            else self.history.rates(name, last)
+        )
 
     def _apply(self, decision: Decision) -> Outcome:
         plan, snapshot = decision.plan, decision.snapshot
@@ -139,17 +157,31 @@ class Autoscaler:
         return "applied"
 
     def _holds(self, plan: Plan, snapshot: Snapshot) -> bool:
-        """Whether the world already is as planned. Where no placement is planned, the hosts that were seen tell how many run."""
+        """Whether the world already is as planned. Where no placement is planned, the hosts that
+        were seen tell how many run.
+        """
         running = {n: s.replicas for n, s in snapshot.samples.items()}
         if {**running, **plan.replicas} != running:
             return False
         if plan.executors is not None and plan.placement is None and snapshot.hosts is not None:
             return plan.executors == len(snapshot.hosts)
         last = self._applied or Plan({})
-        return (plan.executors, plan.placement, plan.release) == (last.executors, last.placement, last.release)
+        return (plan.executors, plan.placement, plan.release) == (
+            last.executors,
+            last.placement,
+            last.release,
+        )
 
-    def run(self, clock: Clock, window_s: float, stop: threading.Event | None = None, steps: int | None = None) -> None:
-        """Step at every window's end until ``stop`` is set, SIGINT or SIGTERM comes, or ``steps`` are done."""
+    def run(
+        self,
+        clock: Clock,
+        window_s: float,
+        stop: threading.Event | None = None,
+        steps: int | None = None,
+    ) -> None:
+        """Step at every window's end until ``stop`` is set, SIGINT or SIGTERM comes, or ``steps``
+        are done.
+        """
         stop = stop or threading.Event()
         at = clock.now()
         with stopping_on_signals(stop):
@@ -166,7 +198,9 @@ class Autoscaler:
 
 @contextmanager
 def stopping_on_signals(stop: threading.Event) -> Iterator[None]:
-    """SIGINT and SIGTERM set ``stop``; handlers are put back afterwards. Outside the main thread signals are left alone."""
+    """SIGINT and SIGTERM set ``stop``; handlers are put back afterwards. Outside the main thread
+    signals are left alone.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,6 @@
-"""The wall clock, the only place that asks the operating system for the time on the loop's behalf; and the pace of operators."""
+"""The wall clock, the only place that asks the operating system for the time on the loop's behalf;
+and the pace of operators.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +8,12 @@ import threading
 import time
 
 POLL_S = 0.5
-"""An operator behind an edge looks this often for events, or at every trigger where that comes sooner ..."""
+"""An operator behind an edge looks this often for events, or at every trigger where that comes
+sooner ...
+"""
 PAUSE = 0.75
-"""... and starts its next batch this many triggers after the last one at the earliest: on Spark, and in the simulator's micro-batches."""
+"""... and starts its next batch this many triggers after the last one at the earliest: on Spark, and in the simulator's micro-batches.
+"""
 
 
 class WallClock:

@@ -1,4 +1,5 @@
-"""Settings from a TOML file: typed, every one with a default that works, every mistake a sentence that names key and file.
+"""Settings from a TOML file: typed, every one with a default that works, every mistake a sentence
+that names key and file.
 
 A file may name a built-in system and change any part or constant of it::
 
@@ -43,8 +44,8 @@ class SystemSettings(msgspec.Struct, frozen=True):
     fit_every: int | None = None
 
     def build(self, default: str = "srea") -> System:
-        """The system with these changes; ``default`` is changed where none is named. Constants of a part that was exchanged for
-        another are dropped, not carried over."""
+        """The system with these changes; ``default`` is changed where none is named. Constants of a
+        part that was exchanged for another are dropped, not carried over."""
         base = system(self.name or default)
         changes: dict[str, Any] = {"guards": {**base.guards, **self.guards}}
         if self.grouping is not None:
@@ -54,13 +55,19 @@ class SystemSettings(msgspec.Struct, frozen=True):
             own = getattr(base, f"{kind}_constants") if chosen == getattr(base, kind) else {}
             changes[kind] = chosen
             changes[f"{kind}_constants"] = {**own, **getattr(self, f"{kind}_constants")}
-        given = {n: getattr(self, n) for n in ("horizon", "plan_every", "lookback", "fit_every") if getattr(self, n) is not None}
+        given = {
+            n: getattr(self, n)
+            for n in ("horizon", "plan_every", "lookback", "fit_every")
+            if getattr(self, n) is not None
+        }
         changes["cadence"] = replace(base.cadence, **given)
         return replace(base, **changes)
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Everything a run can be told. A simulation takes the system and the prices, a live run all of it."""
+    """Everything a run can be told. A simulation takes the system and the prices, a live run all of
+    it.
+    """
 
     mode: Mode = "advise"
     window_s: float = 10.0
@@ -86,14 +93,24 @@ def parse_settings(table: Mapping[str, Any], where: str = "settings") -> Setting
     """Settings from plain values; ``where`` is named in every error."""
     for key, valid in _unknown_keys(table, Settings):
         near = difflib.get_close_matches(key.rsplit(".", 1)[-1], valid, n=1, cutoff=0.0)
-        raise InvalidConfig(f"{where}: unknown key '{key}'; the nearest valid key is '{near[0]}' (valid: {', '.join(valid)})")
+        raise InvalidConfig(
+            f"{where}: unknown key '{key}'; the nearest valid key is '{near[0]}' (valid: "
+            f"{', '.join(valid)})"
+        )
     try:
         settings = msgspec.convert(table, Settings)
-        for name, seconds in (("window_s", settings.window_s), ("target_latency_s", settings.target_latency_s)):
+        for name, seconds in (
+            ("window_s", settings.window_s),
+            ("target_latency_s", settings.target_latency_s),
+        ):
             if seconds is not None and not 0 < seconds < float("inf"):
                 raise InvalidConfig(f"{name} must be more than 0 seconds")
         chosen = settings.system.build()
-        chosen.new_forecaster(), chosen.new_planner(), chosen.new_guards()  # unknown parts and constants are told now, not later
+        (
+            chosen.new_forecaster(),
+            chosen.new_planner(),
+            chosen.new_guards(),
+        )  # unknown parts and constants are told now, not later
     except msgspec.ValidationError as error:
         problem, _, at = str(error).partition(" - at `$.")
         raise InvalidConfig(f"{where}: key '{at.rstrip('`') or '(top)'}': {problem}") from error
@@ -102,7 +119,9 @@ def parse_settings(table: Mapping[str, Any], where: str = "settings") -> Setting
     return settings
 
 
-def _unknown_keys(table: Mapping[str, Any], record: type, prefix: str = "") -> Iterator[tuple[str, list[str]]]:
+def _unknown_keys(
+    table: Mapping[str, Any], record: type, prefix: str = ""
+) -> Iterator[tuple[str, list[str]]]:
     fields = get_type_hints(record)
     for key, value in table.items():
         if key not in fields:

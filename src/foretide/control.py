@@ -1,7 +1,8 @@
 """The mode switch: a small file next to the journal that says whether the loop may act.
 
-The loop reads it each step; a dashboard, in this process or another, writes it. The file exists while a loop listens, so that its
-absence tells that a run is over or has a fixed mode. It is replaced whole, never edited, so a reader never sees half of it.
+The loop reads it each step; a dashboard, in this process or another, writes it. The file exists
+while a loop listens, so that its absence tells that a run is over or has a fixed mode. It is
+replaced whole, never edited, so a reader never sees half of it.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def asked_mode(path: Path | str) -> Mode | None:
 def ask_mode(path: Path | str, mode: Mode) -> None:
     """Ask the loop that listens at ``path`` to go on in this mode from its next step."""
     if not Path(path).exists():
-        raise NobodyListens("no loop listens: this run is over, or it was started with a fixed mode")
+        raise NobodyListens(
+            "no loop listens: this run is over, or it was started with a fixed mode"
+        )
     _write(Path(path), mode)
 
 
@@ -56,14 +59,17 @@ def _write(path: Path, mode: Mode) -> None:
             f.write(msgspec.json.encode(_Control(mode)))
         os.replace(name, path)
     except OSError as error:
-        raise JournalError(f"cannot write {path}: {error.strerror}; choose a folder you can write to") from error
+        raise JournalError(
+            f"cannot write {path}: {error.strerror}; choose a folder you can write to"
+        ) from error
 
 
 class ModeSwitch:
     """The loop's end of the switch: call it for the mode that holds now.
 
-    Opening it writes ``start``, so that what an earlier run left behind never decides; closing it removes the file. A file that is
-    missing or cannot be understood changes nothing: the last mode known holds.
+    Opening it writes ``start``, so that what an earlier run left behind never decides; closing it
+    removes the file. A file that is missing or cannot be understood changes nothing: the last mode
+    known holds.
 
     >>> with tempfile.TemporaryDirectory() as folder, ModeSwitch(f"{folder}/control.json", "advise") as mode:
     ...     before = mode()
@@ -87,5 +93,10 @@ class ModeSwitch:
     def __enter__(self) -> ModeSwitch:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()

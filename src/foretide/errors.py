@@ -1,4 +1,5 @@
-"""The exceptions Foretide raises on purpose. Each message says what was wrong, where, and what to do.
+"""The exceptions Foretide raises on purpose. Each message says what was wrong, where, and what to
+do.
 
 ForetideError
 ├── NotReady              too little is known yet; wait and ask again (never an action)

@@ -1,6 +1,8 @@
-"""Guards: small pure functions between the planner and the actuator. Each makes a plan more careful, and says so.
+"""Guards: small pure functions between the planner and the actuator. Each makes a plan more
+careful, and says so.
 
-A guard is a function ``(plan, view) -> plan``; the factories below bind its constants. Guards run in the order given.
+A guard is a function ``(plan, view) -> plan``; the factories below bind its constants. Guards run
+in the order given.
 """
 
 from __future__ import annotations
@@ -40,9 +42,13 @@ def bounds() -> Guard:
         for name, wanted in plan.replicas.items():
             o = view.topology[name]
             if wanted > o.max_replicas:
-                plan = plan.but({name: o.max_replicas}, f"{wanted} is above its maximum of {o.max_replicas}")
+                plan = plan.but(
+                    {name: o.max_replicas}, f"{wanted} is above its maximum of {o.max_replicas}"
+                )
             elif wanted < o.min_replicas:
-                plan = plan.but({name: o.min_replicas}, f"{wanted} is below its minimum of {o.min_replicas}")
+                plan = plan.but(
+                    {name: o.min_replicas}, f"{wanted} is below its minimum of {o.min_replicas}"
+                )
         return plan
 
     return guard
@@ -57,13 +63,18 @@ def cool_down(seconds: float = 60.0) -> Guard:
         since = view.history.since_change_s()
         if since is None or since >= seconds:
             return plan
-        return plan.but(view.replicas(), f"held: {since:.0f} s since the last change, cool-down is {seconds:.0f} s")
+        return plan.but(
+            view.replicas(),
+            f"held: {since:.0f} s since the last change, cool-down is {seconds:.0f} s",
+        )
 
     return guard
 
 
 def patience(windows: int = 3) -> Guard:
-    """Fewer replicas only when the last ``windows`` proposals all asked for fewer; then the largest of them is taken."""
+    """Fewer replicas only when the last ``windows`` proposals all asked for fewer; then the largest
+    of them is taken.
+    """
     if windows < 1:
         raise InvalidConfig(f"patience of {windows} windows: give 1 or more")
 
@@ -76,28 +87,46 @@ def patience(windows: int = 3) -> Guard:
             asked = [p.replicas.get(name, current[name]) for p in recent]
             if len(asked) < windows or max(asked) >= current[name]:
                 below = sum(1 for a in asked if a < current[name])
-                plan = plan.but({name: current[name]}, f"held: fewer was asked {below} times of {windows} in a row")
+                plan = plan.but(
+                    {name: current[name]},
+                    f"held: fewer was asked {below} times of {windows} in a row",
+                )
             else:
-                plan = plan.but({name: max(asked)}, f"takes the largest of the last {windows} proposals")
+                plan = plan.but(
+                    {name: max(asked)}, f"takes the largest of the last {windows} proposals"
+                )
         return _fewer_executors(plan, recent, view.history.latest.hosts, windows)
 
     return guard
 
 
-def _fewer_executors(plan: Plan, recent: Sequence[Plan], hosts: Sequence[Host] | None, windows: int) -> Plan:
+def _fewer_executors(
+    plan: Plan, recent: Sequence[Plan], hosts: Sequence[Host] | None, windows: int
+) -> Plan:
     """Patience for executors, where the planner decides them and it is known how many run."""
-    if plan.executors is None or plan.placement is not None or hosts is None or plan.executors >= len(hosts):
+    if (
+        plan.executors is None
+        or plan.placement is not None
+        or hosts is None
+        or plan.executors >= len(hosts)
+    ):
         return plan
     asked = [p.executors for p in recent if p.executors is not None]
     kept = len(hosts) if len(asked) < windows else min(max(asked), len(hosts))
     if kept == plan.executors:
         return plan
     why = f"held at {kept} executors until fewer were asked {windows} times in a row"
-    return replace(plan, executors=kept, reasons={**plan.reasons, "": f"{plan.reasons.get('', '')}; {why}".lstrip("; ")})
+    return replace(
+        plan,
+        executors=kept,
+        reasons={**plan.reasons, "": f"{plan.reasons.get('', '')}; {why}".lstrip("; ")},
+    )
 
 
 def catch_up(backlog_s: float = 5.0) -> Guard:
-    """No operator loses replicas while its backlog is more than ``backlog_s`` seconds of its arrivals."""
+    """No operator loses replicas while its backlog is more than ``backlog_s`` seconds of its
+    arrivals.
+    """
     if backlog_s < 0:
         raise InvalidConfig(f"catch-up with {backlog_s:g} s of backlog: give 0 seconds or more")
 
@@ -106,15 +135,22 @@ def catch_up(backlog_s: float = 5.0) -> Guard:
         for name, current in view.replicas().items():
             sample = latest.samples[name]
             rate = sample.arrived / latest.window_s
-            if plan.replicas.get(name, current) < current and sample.backlog > backlog_s * max(rate, 1.0):
-                plan = plan.but({name: current}, f"held: {sample.backlog:.0f} events still wait, catching up first")
+            if plan.replicas.get(name, current) < current and sample.backlog > backlog_s * max(
+                rate, 1.0
+            ):
+                plan = plan.but(
+                    {name: current},
+                    f"held: {sample.backlog:.0f} events still wait, catching up first",
+                )
         return plan
 
     return guard
 
 
 def budget(total: int = 64) -> Guard:
-    """At most ``total`` replicas over all operators: the largest asks give way first, never below an operator's minimum."""
+    """At most ``total`` replicas over all operators: the largest asks give way first, never below
+    an operator's minimum.
+    """
     if total < 1:
         raise InvalidConfig(f"a budget of {total} replicas: give 1 or more")
 
@@ -125,20 +161,28 @@ def budget(total: int = 64) -> Guard:
             if not can_give:
                 break
             asked[max(can_give, key=lambda n: (asked[n] / plan.replicas[n], asked[n], n))] -= 1
-        return plan.but(asked, f"cut to a budget of {total} replicas in all ({plan.total} were asked)")
+        return plan.but(
+            asked, f"cut to a budget of {total} replicas in all ({plan.total} were asked)"
+        )
 
     return guard
 
 
 def excluded_hours(start: int = 0, end: int = 0) -> Guard:
-    """No change between ``start`` and ``end`` o'clock UTC (over midnight when start > end); equal hours exclude nothing."""
+    """No change between ``start`` and ``end`` o'clock UTC (over midnight when start > end); equal
+    hours exclude nothing.
+    """
     if not (0 <= start <= 24 and 0 <= end <= 24):
         raise InvalidConfig(f"excluded hours {start}-{end}: give hours from 0 to 24, UTC")
 
     def guard(plan: Plan, view: View) -> Plan:
         hour = datetime.fromtimestamp(view.now, tz=UTC).hour
         inside = start <= hour < end if start <= end else (hour >= start or hour < end)
-        return plan.but(view.replicas(), f"held: no changes between {start}:00 and {end}:00 UTC") if inside else plan
+        return (
+            plan.but(view.replicas(), f"held: no changes between {start}:00 and {end}:00 UTC")
+            if inside
+            else plan
+        )
 
     return guard
 
@@ -146,7 +190,9 @@ def excluded_hours(start: int = 0, end: int = 0) -> Guard:
 GUARDS: Registry[Guard] = Registry(
     "guard",
     (
-        Part("excluded-hours", "foretide.guards:excluded_hours", "no change during these hours (UTC)"),
+        Part(
+            "excluded-hours", "foretide.guards:excluded_hours", "no change during these hours (UTC)"
+        ),
         Part("cool-down", "foretide.guards:cool_down", "no change for a while after a change"),
         Part("catch-up", "foretide.guards:catch_up", "no fewer replicas while a backlog drains"),
         Part("patience", "foretide.guards:patience", "fewer replicas only after repeated advice"),

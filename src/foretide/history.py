@@ -1,6 +1,7 @@
 """History: the recent past of a topology, bounded, as planners and forecasters need it.
 
-Owns the step from snapshots to series and averages. A failed read leaves a hole: NaN in a series, skipped in an average, never 0.
+Owns the step from snapshots to series and averages. A failed read leaves a hole: NaN in a series,
+skipped in an average, never 0.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class History:
                 offered = rate if sample.offered is None else sample.offered / snapshot.window_s
             self._rates[name].append(rate)
             self._offered[name].append(offered)
-        if len(self._windows) >= 2 * self.limit:  # trimming in bulk keeps every slice of the recent past O(its length)
+        if (
+            len(self._windows) >= 2 * self.limit
+        ):  # trimming in bulk keeps every slice of the recent past O(its length)
             del self._windows[: -self.limit]
             self._seen = [s for _, s in self._windows if s is not None] or self._seen[-1:]
             for series in (*self._rates.values(), *self._offered.values()):
@@ -98,7 +101,9 @@ class History:
         return np.array(self._rates[name][-min(last or self.limit, self.limit) :])
 
     def offered(self, name: str, last: int | None = None) -> Array:
-        """Events/s from outside that a source received; for a source that is not in a loop this is its arrival rate."""
+        """Events/s from outside that a source received; for a source that is not in a loop this is
+        its arrival rate.
+        """
         return np.array(self._offered[name][-min(last or self.limit, self.limit) :])
 
     def load(self, last: int | None = None) -> Array:
@@ -106,7 +111,9 @@ class History:
         return np.asarray(sum(self.offered(n, last) for n in self.topology.sources), dtype=float)
 
     def samples(self, name: str, last: int | None = None) -> Iterator[Sample]:
-        """The measured samples of an operator, oldest first; holes are skipped. ``last`` counts measured windows."""
+        """The measured samples of an operator, oldest first; holes are skipped. ``last`` counts
+        measured windows.
+        """
         return (s.samples[name] for s in self.recent(last))
 
     def recent(self, last: int | None = None) -> list[Snapshot]:
@@ -114,7 +121,9 @@ class History:
         return self._seen[-min(last or self.limit, self.limit) :]
 
     def service_time_s(self, name: str, last: int = 10) -> float | None:
-        """Mean busy seconds per event over the last measured windows in which the operator worked; None when it never did."""
+        """Mean busy seconds per event over the last measured windows in which the operator worked;
+        None when it never did.
+        """
         busy = done = 0.0
         counted = 0
         for snapshot in reversed(self._seen):
@@ -126,13 +135,19 @@ class History:
         return busy / done if done else None
 
     def selectivity(self, producer: str, consumer: str, last: int = 10) -> float | None:
-        """Events emitted on an edge per event processed by its producer; None when the producer never processed any."""
+        """Events emitted on an edge per event processed by its producer; None when the producer
+        never processed any.
+        """
         out = done = 0.0
         counted = 0
         for snapshot in reversed(self._seen):
             s = snapshot.samples[producer]
             if s.processed > 0:
-                out, done, counted = out + s.emitted.get(consumer, 0.0), done + s.processed, counted + 1
+                out, done, counted = (
+                    out + s.emitted.get(consumer, 0.0),
+                    done + s.processed,
+                    counted + 1,
+                )
                 if counted == last:
                     break
         return out / done if done else None

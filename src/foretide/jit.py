@@ -1,7 +1,8 @@
 """Decorators for compiled functions, with a cache that never serves stale machine code.
 
-Numba checks only the file of the function itself when it loads cached code; a change in a compiled function of another file would go
-unnoticed. So indexes older than any source file of the packages with compiled code are dropped when this module is imported.
+Numba checks only the file of the function itself when it loads cached code; a change in a compiled
+function of another file would go unnoticed. So indexes older than any source file of the packages
+with compiled code are dropped when this module is imported.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ COMPILED_PACKAGES = ("balance", "sim")
 
 def _drop_stale(root: Path) -> None:
     folders = [root / name for name in COMPILED_PACKAGES]
-    newest = max((source.stat().st_mtime for folder in folders for source in folder.glob("*.py")), default=0.0)
+    newest = max(
+        (source.stat().st_mtime for folder in folders for source in folder.glob("*.py")),
+        default=0.0,
+    )
     for index in (index for folder in folders for index in (folder / "__pycache__").glob("*.nbi")):
         try:
             if index.stat().st_mtime < newest:
@@ -42,9 +46,15 @@ def inner(function: F) -> F:
     return cast(F, compile_(function))
 
 
-# Code that allocates nothing needs no reference counts on the arrays it is given: without them an engine is ten times faster.
+# Code that allocates nothing needs no reference counts on the arrays it is given: without them an
+# engine is ten times faster.
 _LEAN: dict[str, Any] = {"_nrt": False}
-_LEAN_INNER: dict[str, Any] = {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_LEAN}
+_LEAN_INNER: dict[str, Any] = {
+    "forceinline": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    **_LEAN,
+}
 
 
 def lean_entry(function: F) -> F:

@@ -1,7 +1,8 @@
 """The journal: append-only JSON lines, one per Decision, readable after any crash.
 
-A run starts with a line ``{"run": ...}`` that says what ran; every other line is ``{"decision": ...}``. A line is written whole or,
-after a crash, torn: readers skip a torn line with a warning and lose nothing before or after it.
+A run starts with a line ``{"run": ...}`` that says what ran; every other line is ``{"decision":
+...}``. A line is written whole or, after a crash, torn: readers skip a torn line with a warning and
+lose nothing before or after it.
 """
 
 from __future__ import annotations
@@ -64,7 +65,9 @@ def decode(line: bytes) -> Run | Decision | None:
 
 
 class Journal:
-    """Appends to a file. Each line reaches the operating system before ``append`` returns, so a killed process loses none."""
+    """Appends to a file. Each line reaches the operating system before ``append`` returns, so a
+    killed process loses none.
+    """
 
     def __init__(self, path: Path | str, run: Run) -> None:
         self.path = Path(path)
@@ -75,7 +78,8 @@ class Journal:
             torn = size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
         except OSError as error:
             raise JournalError(
-                f"cannot open the journal {self.path}: {error.strerror}; choose a folder you can write to"
+                f"cannot open the journal {self.path}: {error.strerror}; choose a folder you can "
+                "write to"
             ) from error
         self._write((b"\n" if torn else b"") + _encoder.encode(_Line(run=run)))
 
@@ -88,7 +92,10 @@ class Journal:
             while data:
                 data = data[os.write(self._fd, data) :]
         except OSError as error:
-            raise JournalError(f"cannot write the journal {self.path}: {error.strerror}; free some space or move it") from error
+            raise JournalError(
+                f"cannot write the journal {self.path}: {error.strerror}; free some space or move "
+                "it"
+            ) from error
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -98,12 +105,19 @@ class Journal:
     def __enter__(self) -> Journal:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 def read_lines(path: Path | str, start: int = 0) -> Iterator[tuple[int, Run | Decision]]:
-    """Records from byte ``start`` on, each with the offset after its line. An unfinished last line is left for the next read."""
+    """Records from byte ``start`` on, each with the offset after its line. An unfinished last line
+    is left for the next read.
+    """
     torn: list[int] = []
     try:
         with open(path, "rb") as f:
@@ -112,7 +126,9 @@ def read_lines(path: Path | str, start: int = 0) -> Iterator[tuple[int, Run | De
                 start += len(line)
                 if not line.endswith(b"\n"):
                     warnings.warn(
-                        f"{path}: the last line is unfinished and was skipped (a crash, or still being written)", stacklevel=2
+                        f"{path}: the last line is unfinished and was skipped (a crash, or still "
+                        "being written)",
+                        stacklevel=2,
                     )
                     break
                 if not line.strip():
@@ -129,7 +145,9 @@ def read_lines(path: Path | str, start: int = 0) -> Iterator[tuple[int, Run | De
 
 
 def read(path: Path | str) -> tuple[Run, list[Decision]]:
-    """The last run in a journal and all its decisions; earlier runs in the same file are earlier lives of it and count too."""
+    """The last run in a journal and all its decisions; earlier runs in the same file are earlier
+    lives of it and count too.
+    """
     run: Run | None = None
     decisions: list[Decision] = []
     for _, record in read_lines(path):
@@ -138,5 +156,8 @@ def read(path: Path | str) -> tuple[Run, list[Decision]]:
         else:
             decisions.append(record)
     if run is None:
-        raise JournalError(f"{path} holds no run: it is not a Foretide journal, or the crash came before its first line")
+        raise JournalError(
+            f"{path} holds no run: it is not a Foretide journal, or the crash came before its "
+            "first line"
+        )
     return run, decisions

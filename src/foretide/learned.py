@@ -1,7 +1,8 @@
-"""Learned: what a planner learned, kept in a file next to the journal, so that a restarted run goes on where the last one ended.
+"""Learned: what a planner learned, kept in a file next to the journal, so that a restarted run goes
+on where the last one ended.
 
-Owns the file alone; what the state means is the planner's business (``foretide.parts.Learner``). The file is replaced whole, never
-edited, so a killed run leaves the last whole state.
+Owns the file alone; what the state means is the planner's business (``foretide.parts.Learner``).
+The file is replaced whole, never edited, so a killed run leaves the last whole state.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
 def learned_path(journal: Path | str, planner: str) -> Path:
-    """Where the state of a planner lies; each planner has its own file, so that changing the system loses nothing.
+    """Where the state of a planner lies; each planner has its own file, so that changing the system
+    loses nothing.
 
     >>> learned_path("runs/x/journal.jsonl", "sarsa").name
     'learned-sarsa.json'
@@ -31,7 +33,8 @@ def learned_path(journal: Path | str, planner: str) -> Path:
 
 
 class Learned:
-    """Restores a planner's state on entering, where there is one; writes it after every ``every`` decisions and on leaving.
+    """Restores a planner's state on entering, where there is one; writes it after every ``every``
+    decisions and on leaving.
 
     A planner that does not learn is left alone and no file is written.
     """
@@ -48,7 +51,8 @@ class Learned:
                 self.planner.restore(_decoder.decode(self.path.read_bytes()))
             except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
                 raise JournalError(
-                    f"cannot read what was learned from {self.path}: {error}; remove the file to learn anew"
+                    f"cannot read what was learned from {self.path}: {error}; remove the file to "
+                    "learn anew"
                 ) from error
         return self
 
@@ -68,7 +72,14 @@ class Learned:
                 f.write(msgspec.json.encode(self.planner.state()))
             os.replace(name, self.path)
         except OSError as error:
-            raise JournalError(f"cannot write {self.path}: {error.strerror}; choose a folder you can write to") from error
+            raise JournalError(
+                f"cannot write {self.path}: {error.strerror}; choose a folder you can write to"
+            ) from error
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.save()

@@ -1,8 +1,9 @@
 """The records that flow through the loop.
 
-Owns what a measurement, a forecast, a plan and a decision are; every record is frozen and checks itself when built. It knows
-nothing of clocks, files, Spark or the simulator. Counts are events in a window (floats, since the fluid simulator counts
-fractions), rates are events per second, instants are float UTC seconds. What was not measured is ``None``, never 0.
+Owns what a measurement, a forecast, a plan and a decision are; every record is frozen and checks
+itself when built. It knows nothing of clocks, files, Spark or the simulator. Counts are events in a
+window (floats, since the fluid simulator counts fractions), rates are events per second, instants
+are float UTC seconds. What was not measured is ``None``, never 0.
 """
 
 from __future__ import annotations
@@ -25,12 +26,17 @@ Outcome = Literal["observed", "waiting", "unchanged", "advised", "applied", "fai
 
 def _check_count(record: str, name: str, value: float | None) -> None:
     if value is not None and not (math.isfinite(value) and value >= 0):
-        raise InvalidRecord(f"{record}.{name} is {value}: it must be a finite number >= 0, or None when it was not measured")
+        raise InvalidRecord(
+            f"{record}.{name} is {value}: it must be a finite number >= 0, or None when it was not "
+            "measured"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long events took, over ``count`` events; ``within`` of them met the latency target when one is known."""
+    """How long events took, over ``count`` events; ``within`` of them met the latency target when
+    one is known.
+    """
 
     count: float
     mean_ms: float
@@ -48,10 +54,12 @@ class Latency:
 class Sample:
     """One operator in one window.
 
-    ``offered`` are the events from outside (sources only); ``arrived`` includes them and what other operators sent. ``emitted`` is
-    per outgoing edge. ``sojourn_s`` is the mean time an event spent queued and served here; ``latency`` the age of events, since
-    they entered the topology, when they were done here. ``scv_*`` are squared coefficients of variation. Where events are worked off
-    in micro-batches, ``batches`` ended in the window and took ``batch_s`` seconds each on average.
+    ``offered`` are the events from outside (sources only); ``arrived`` includes them and what other
+    operators sent. ``emitted`` is per outgoing edge. ``sojourn_s`` is the mean time an event spent
+    queued and served here; ``latency`` the age of events, since they entered the topology, when
+    they were done here. ``scv_*`` are squared coefficients of variation. Where events are worked
+    off in micro-batches, ``batches`` ended in the window and took ``batch_s`` seconds each on
+    average.
     """
 
     arrived: float
@@ -94,10 +102,11 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """One machine (on Spark: an executor): ``loads`` is the CPU each operator uses on it, in the unit of ``capacity`` (cores).
+    """One machine (on Spark: an executor): ``loads`` is the CPU each operator uses on it, in the
+    unit of ``capacity`` (cores).
 
-    Side resources are known by name ("memory_bytes", "network_bytes_s"): ``limits`` is what the host has of each,
-    ``uses`` what each operator takes of it.
+    Side resources are known by name ("memory_bytes", "network_bytes_s"): ``limits`` is what the
+    host has of each, ``uses`` what each operator takes of it.
     """
 
     name: str
@@ -114,7 +123,9 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What the probe saw in the window that ended at ``at``. ``latency`` is end to end, of the events that left the topology."""
+    """What the probe saw in the window that ended at ``at``. ``latency`` is end to end, of the
+    events that left the topology.
+    """
 
     at: float
     window_s: float
@@ -124,23 +135,31 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.at):
-            raise InvalidRecord(f"Snapshot.at is {self.at}: it must be a finite instant in UTC seconds")
+            raise InvalidRecord(
+                f"Snapshot.at is {self.at}: it must be a finite instant in UTC seconds"
+            )
         if not (math.isfinite(self.window_s) and self.window_s > 0):
-            raise InvalidRecord(f"Snapshot.window_s is {self.window_s}: a window lasts a finite number of seconds > 0")
+            raise InvalidRecord(
+                f"Snapshot.window_s is {self.window_s}: a window lasts a finite number of seconds "
+                "> 0"
+            )
 
     def check(self, topology: Topology) -> Snapshot:
         """Itself, or an error when its operators are not the topology's."""
         odd = set(self.samples) ^ set(topology.names)
         if odd:
             raise InvalidRecord(
-                f"snapshot and topology disagree about {', '.join(sorted(odd))}: every operator needs exactly one sample"
+                f"snapshot and topology disagree about {', '.join(sorted(odd))}: every operator "
+                "needs exactly one sample"
             )
         return self
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Events/s for each of the next windows; ``upper`` is a high quantile of the same, where the model knows one."""
+    """Events/s for each of the next windows; ``upper`` is a high quantile of the same, where the
+    model knows one.
+    """
 
     mean: tuple[float, ...]
     upper: tuple[float, ...] | None = None
@@ -152,13 +171,24 @@ class Forecast:
             if not all(math.isfinite(v) and v >= 0 for v in values):
                 raise InvalidRecord(f"Forecast.{name} is {values}: rates must be finite and >= 0")
         if self.upper is not None and len(self.upper) != len(self.mean):
-            raise InvalidRecord(f"Forecast.upper has {len(self.upper)} steps, mean has {len(self.mean)}: they must match")
+            raise InvalidRecord(
+                f"Forecast.upper has {len(self.upper)} steps, mean has {len(self.mean)}: they must "
+                "match"
+            )
 
     @classmethod
-    def of(cls, mean: Sequence[float] | Array, upper: Sequence[float] | Array | None = None) -> Forecast:
-        """A forecast from any model output: negatives become 0 and the upper quantile is never below the mean."""
+    def of(
+        cls, mean: Sequence[float] | Array, upper: Sequence[float] | Array | None = None
+    ) -> Forecast:
+        """A forecast from any model output: negatives become 0 and the upper quantile is never
+        below the mean.
+        """
         low = np.maximum(np.asarray(mean, dtype=float), 0.0)
-        high = None if upper is None else tuple(np.maximum(np.asarray(upper, dtype=float), low).tolist())
+        high = (
+            None
+            if upper is None
+            else tuple(np.maximum(np.asarray(upper, dtype=float), low).tolist())
+        )
         return cls(tuple(low.tolist()), high)
 
     @property
@@ -168,11 +198,13 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Absolute targets: replicas per operator, and executors or a placement where the planner decides those.
+    """Absolute targets: replicas per operator, and executors or a placement where the planner
+    decides those.
 
-    ``placement`` maps an operator to the hosts its replicas sit on; a host it names that does not run yet is to be started.
-    ``release`` names hosts to drain and give back; ``executors`` counts the hosts that stay or start. ``reasons`` holds one
-    sentence with numbers per operator; key ``""`` speaks of the plan as a whole.
+    ``placement`` maps an operator to the hosts its replicas sit on; a host it names that does not
+    run yet is to be started. ``release`` names hosts to drain and give back; ``executors`` counts
+    the hosts that stay or start. ``reasons`` holds one sentence with numbers per operator; key
+    ``""`` speaks of the plan as a whole.
     """
 
     replicas: Mapping[str, int]
@@ -184,7 +216,9 @@ class Plan:
     def __post_init__(self) -> None:
         for name, n in self.replicas.items():
             if n < 1:
-                raise InvalidRecord(f"Plan.replicas[{name!r}] is {n}: an operator keeps at least one replica")
+                raise InvalidRecord(
+                    f"Plan.replicas[{name!r}] is {n}: an operator keeps at least one replica"
+                )
         if self.executors is not None and self.executors < 0:
             raise InvalidRecord(f"Plan.executors is {self.executors}: it must be >= 0")
 
@@ -193,7 +227,9 @@ class Plan:
         return sum(self.replicas.values())
 
     def but(self, changes: Mapping[str, int], reason: str) -> Plan:
-        """The plan with some replicas changed and ``reason`` added to each of them; itself when nothing changes."""
+        """The plan with some replicas changed and ``reason`` added to each of them; itself when
+        nothing changes.
+        """
         changed = {n: r for n, r in changes.items() if self.replicas.get(n) != r}
         if not changed:
             return self
@@ -205,7 +241,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a schedule costs (BGElasor, section 5.1): a replica for one window, starting one, stopping one, one re-routing."""
+    """What a schedule costs (BGElasor, section 5.1): a replica for one window, starting one,
+    stopping one, one re-routing.
+    """
 
     replica_window: float = 8000.0
     up: float = 5000.0
@@ -221,8 +259,9 @@ class Prices:
 class Decision:
     """One step of the loop, whole: a dashboard, a report and a replay need nothing else.
 
-    ``proposed`` came from the planner, ``plan`` is what the guards left of it. Outcomes: observed (between two plans), waiting (too
-    little known yet), unchanged, advised, applied, failed; ``error`` says what was missing or failed, and where.
+    ``proposed`` came from the planner, ``plan`` is what the guards left of it. Outcomes: observed
+    (between two plans), waiting (too little known yet), unchanged, advised, applied, failed;
+    ``error`` says what was missing or failed, and where.
     """
 
     at: float

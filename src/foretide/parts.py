@@ -1,6 +1,8 @@
-"""The protocols of the loop's parts. An implementation is one file, one test file and one registry line.
+"""The protocols of the loop's parts. An implementation is one file, one test file and one registry
+line.
 
-Live and simulated runs differ only in the Probe and the Actuator; everything between is the same code.
+Live and simulated runs differ only in the Probe and the Actuator; everything between is the same
+code.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ class Probe(Protocol):
 
 
 class Forecaster(Protocol):
-    """One load series in, its future out. One instance serves one series. Series may hold NaN where a read failed."""
+    """One load series in, its future out. One instance serves one series. Series may hold NaN where
+    a read failed.
+    """
 
     def fit(self, series: Array) -> None:
         """Learn from rates, oldest first. Models that need no training do nothing."""
@@ -36,7 +40,9 @@ class Forecaster(Protocol):
 class Planner(Protocol):
     """Decides replicas. Deterministic: the same history and forecasts give the same plan."""
 
-    def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan: ...
+    def plan(
+        self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]
+    ) -> Plan: ...
 
 
 @runtime_checkable

@@ -1,6 +1,7 @@
 """Registry: names users type, the parts behind them, and what each is.
 
-A part's module is imported when it is first built, so that listing what exists never imports a heavy library.
+A part's module is imported when it is first built, so that listing what exists never imports a
+heavy library.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One registry line. ``target`` is ``module:attribute``; ``constants`` are passed to it; ``extra`` names the optional
-    dependency group it needs."""
+    """One registry line. ``target`` is ``module:attribute``; ``constants`` are passed to it;
+    ``extra`` names the optional dependency group it needs."""
 
     name: str
     target: str
@@ -59,14 +60,20 @@ class Registry(Generic[T]):
         return tuple(self._declared(name))
 
     def build(self, name: str, **constants: Any) -> T:
-        """A new instance; an unknown constant is an error that lists the valid ones, and so is text in place of a number."""
+        """A new instance; an unknown constant is an error that lists the valid ones, and so is text
+        in place of a number.
+        """
         valid = self._declared(name)
         for constant, value in constants.items():
             if constant not in valid:
                 known = ", ".join(valid) or "none"
-                raise InvalidConfig(f"{self.kind} '{name}' has no constant '{constant}'; it takes: {known}")
+                raise InvalidConfig(
+                    f"{self.kind} '{name}' has no constant '{constant}'; it takes: {known}"
+                )
             if wanted := _wanted(valid[constant], value):
-                raise InvalidConfig(f"{self.kind} '{name}': {constant} must be {wanted}, it is {value!r}")
+                raise InvalidConfig(
+                    f"{self.kind} '{name}': {constant} must be {wanted}, it is {value!r}"
+                )
         return cast(T, self._factory(name)(**{**self[name].constants, **constants}))
 
     def _declared(self, name: str) -> dict[str, str]:
@@ -83,12 +90,15 @@ class Registry(Generic[T]):
             if part.extra is None or (error.name or "").startswith("foretide"):
                 raise
             raise MissingExtra(
-                f"{self.kind} '{name}' needs {error.name}, which is not installed: pip install 'foretide[{part.extra}]'"
+                f"{self.kind} '{name}' needs {error.name}, which is not installed: pip install "
+                f"'foretide[{part.extra}]'"
             ) from error
 
 
 def _wanted(annotation: str, value: Any) -> str | None:
-    """What kind of number a constant should have been; None when it is right, or is no number by its annotation."""
+    """What kind of number a constant should have been; None when it is right, or is no number by
+    its annotation.
+    """
     kind, _, other = annotation.partition(" | ")
     if kind not in ("int", "float") or other not in ("", "None") or (other and value is None):
         return None

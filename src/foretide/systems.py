@@ -1,4 +1,6 @@
-"""Systems by name: which parts, which constants. A system is a declaration; all behaviour is in its parts."""
+"""Systems by name: which parts, which constants. A system is a declaration; all behaviour is in its
+parts.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,11 @@ Constants = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A forecaster, a planner, a grouping and guards, each by name with its constants, and when to plan.
+    """A forecaster, a planner, a grouping and guards, each by name with its constants, and when to
+    plan.
 
-    ``quantile`` asks for an upper quantile of every forecast (0.95: the truth stays below it in 95 % of the windows).
+    ``quantile`` asks for an upper quantile of every forecast (0.95: the truth stays below it in 95
+    % of the windows).
     """
 
     name: str
@@ -52,17 +56,25 @@ class System:
 
     def new_guards(self) -> tuple[Guard, ...]:
         """The declared guards in their order; an operator's own bounds always hold, last."""
-        declared = [GUARDS.build(name, **constants) for name, constants in self.guards.items() if name != "bounds"]
+        declared = [
+            GUARDS.build(name, **constants)
+            for name, constants in self.guards.items()
+            if name != "bounds"
+        ]
         return (*declared, GUARDS.build("bounds"))
 
     def foreseeing(self, future: Future) -> System:
-        """The system with its planner told the future, where the planner wants it (baselines of the simulator); else itself."""
+        """The system with its planner told the future, where the planner wants it (baselines of the
+        simulator); else itself.
+        """
         if "future" not in PLANNERS.constants(self.planner):
             return self
         return replace(self, planner_constants={**self.planner_constants, "future": future})
 
     def priced(self, prices: Prices) -> System:
-        """The system with its planner told the prices, where the planner weighs them and has none of its own; else itself."""
+        """The system with its planner told the prices, where the planner weighs them and has none
+        of its own; else itself.
+        """
         if "prices" not in PLANNERS.constants(self.planner) or "prices" in self.planner_constants:
             return self
         return replace(self, planner_constants={**self.planner_constants, "prices": prices})
@@ -76,7 +88,9 @@ class System:
         record: Callable[[Decision], None] | None = None,
         train_beside: bool = False,
     ) -> Autoscaler:
-        """The loop of this system between the two ends of a world. A live one sets ``train_beside`` (see Autoscaler)."""
+        """The loop of this system between the two ends of a world. A live one sets ``train_beside``
+        (see Autoscaler).
+        """
         return Autoscaler(
             topology,
             probe,
@@ -91,13 +105,16 @@ class System:
         )
 
 
-_PA_SPS = Cadence(horizon=30, plan_every=30, lookback=100)  # one observation a second, one plan every 30 (PA-SPS, section 4.1)
+_PA_SPS = Cadence(
+    horizon=30, plan_every=30, lookback=100
+)  # one observation a second, one plan every 30 (PA-SPS, section 4.1)
 _BGELASOR = Cadence(horizon=10, lookback=100, fit_every=250, scope="operators")
 
 _BUILT_IN = (
     System(
         "bgelasor",
-        "a recurrent network forecasts every operator, the cheapest way through the forecast is taken",
+        "a recurrent network forecasts every operator, the cheapest way through the forecast is "
+        "taken",
         "BGElasor, NPC 2019",
         "cost-balance",
         forecaster="bigru",
@@ -157,7 +174,15 @@ _BUILT_IN = (
         "each host learns by SARSA when to shed operators and when to go",
         "FUGU, section IV-C",
         "sarsa",
-        {"lower": 0.3, "upper": 0.8, "target": 0.6, "impact": 0.2, "duration": 80.0, "beta": 0.1, "max_hosts": 10},
+        {
+            "lower": 0.3,
+            "upper": 0.8,
+            "target": 0.6,
+            "impact": 0.2,
+            "duration": 80.0,
+            "beta": 0.1,
+            "max_hosts": 10,
+        },
     ),
     System(
         "attach",
@@ -169,18 +194,60 @@ _BUILT_IN = (
         guards={"patience": {"windows": 3}},
         cadence=Cadence(horizon=3, scope="operators"),
     ),
-    System("srea", "reactive: the next window gets what the last one needed", "BGElasor, section 4.3", "reactive"),
-    System("spea", "proactive: the larger need of the last and of the forecast next window", "BGElasor, section 4.3", "proactive"),
-    System("ds2", "target rate through the graph over true processing rate, 70 % busy", "DS2, OSDI 2018", "ds2"),
-    System("lcp", "lazy: idle replicas stay until they cost as much as a restart", "Lin et al., INFOCOM 2011", "lcp"),
-    System("incremental", "one replica up or down at a time on CPU thresholds", "DABS-Storm, section 7.2", "incremental"),
-    System("rlearning", "a table from input rate to degree, learned as it runs", "DABS-Storm, section 7.2", "rlearning"),
-    System("spark-dra", "Spark's own dynamic allocation rule, per operator", "Apache Spark", "spark-dra"),
+    System(
+        "srea",
+        "reactive: the next window gets what the last one needed",
+        "BGElasor, section 4.3",
+        "reactive",
+    ),
+    System(
+        "spea",
+        "proactive: the larger need of the last and of the forecast next window",
+        "BGElasor, section 4.3",
+        "proactive",
+    ),
+    System(
+        "ds2",
+        "target rate through the graph over true processing rate, 70 % busy",
+        "DS2, OSDI 2018",
+        "ds2",
+    ),
+    System(
+        "lcp",
+        "lazy: idle replicas stay until they cost as much as a restart",
+        "Lin et al., INFOCOM 2011",
+        "lcp",
+    ),
+    System(
+        "incremental",
+        "one replica up or down at a time on CPU thresholds",
+        "DABS-Storm, section 7.2",
+        "incremental",
+    ),
+    System(
+        "rlearning",
+        "a table from input rate to degree, learned as it runs",
+        "DABS-Storm, section 7.2",
+        "rlearning",
+    ),
+    System(
+        "spark-dra",
+        "Spark's own dynamic allocation rule, per operator",
+        "Apache Spark",
+        "spark-dra",
+    ),
     System("backlog", "one replica per 1,000 waiting events", "KEDA's rule", "backlog"),
     System("static", "the same replicas for every operator, always", "baseline", "static"),
-    System("static-peak", "sized once for the highest window of the load", "baseline", "static-peak"),
+    System(
+        "static-peak", "sized once for the highest window of the load", "baseline", "static-peak"
+    ),
     System("static-mean", "sized once for the mean of the load", "baseline", "static-mean"),
-    System("clairvoyant", "the cheapest schedule, told the future (simulator only)", "the limit, ours", "clairvoyant"),
+    System(
+        "clairvoyant",
+        "the cheapest schedule, told the future (simulator only)",
+        "the limit, ours",
+        "clairvoyant",
+    ),
 )
 
 SYSTEMS: dict[str, System] = {s.name: s for s in _BUILT_IN}

@@ -1,4 +1,6 @@
-"""For tests, yours too: a clock you advance, a probe that reads from a script, an actuator that records, a tiny world."""
+"""For tests, yours too: a clock you advance, a probe that reads from a script, an actuator that
+records, a tiny world.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class ManualClock:
 
 
 class ScriptedProbe:
-    """Gives one scripted snapshot (or raises one scripted exception) per read; NotReady after the last."""
+    """Gives one scripted snapshot (or raises one scripted exception) per read; NotReady after the
+    last.
+    """
 
     def __init__(self, script: Sequence[Snapshot | Exception]) -> None:
         self.script = list(script)
@@ -56,14 +60,19 @@ class RecordingActuator:
 
 
 class ScriptedWorld:
-    """Probe and Actuator in one: ``load(at)`` events/s meet operators with fixed service times; queues are exact, per window.
+    """Probe and Actuator in one: ``load(at)`` events/s meet operators with fixed service times;
+    queues are exact, per window.
 
-    Every operator passes each event on to all its consumers. Replicas change at the next window. Use it to see a loop live without
-    an engine; the simulator is the faithful twin.
+    Every operator passes each event on to all its consumers. Replicas change at the next window.
+    Use it to see a loop live without an engine; the simulator is the faithful twin.
     """
 
     def __init__(
-        self, topology: Topology, service_time_s: Mapping[str, float], load: Callable[[float], float], window_s: float = 10.0
+        self,
+        topology: Topology,
+        service_time_s: Mapping[str, float],
+        load: Callable[[float], float],
+        window_s: float = 10.0,
     ) -> None:
         self.topology = topology
         self.service_time_s = service_time_s
@@ -81,7 +90,9 @@ class ScriptedWorld:
         samples = {}
         for name in self.topology.order:
             offered = self.load(now) * self.window_s if name in self.topology.sources else None
-            arrived = (offered or 0.0) + sum(processed.get(p, 0.0) for p in self.topology.predecessors(name))
+            arrived = (offered or 0.0) + sum(
+                processed.get(p, 0.0) for p in self.topology.predecessors(name)
+            )
             et = self.service_time_s[name]
             waiting = self.backlog[name] + arrived
             done = min(waiting, self.replicas[name] * self.window_s / et)

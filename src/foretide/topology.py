@@ -15,8 +15,9 @@ from foretide.errors import InvalidTopology
 class Operator:
     """One vertex of a topology, with a queue and replicas of its own.
 
-    ``inputs`` names the operators whose output it consumes (loops are allowed). An operator without inputs is a source; one inside
-    a loop that is also fed from outside says so with ``source=True``.
+    ``inputs`` names the operators whose output it consumes (loops are allowed). An operator without
+    inputs is a source; one inside a loop that is also fed from outside says so with
+    ``source=True``.
     """
 
     name: str
@@ -29,15 +30,19 @@ class Operator:
     def __post_init__(self) -> None:
         if not self.name or not self.name.replace("-", "_").replace(".", "_").isidentifier():
             raise InvalidTopology(
-                f"operator name {self.name!r} must be letters, digits, '-', '_' or '.', not starting with a digit"
+                f"operator name {self.name!r} must be letters, digits, '-', '_' or '.', not "
+                "starting with a digit"
             )
         if not 1 <= self.min_replicas <= self.max_replicas:
             raise InvalidTopology(
-                f"operator '{self.name}' has min_replicas {self.min_replicas} and max_replicas {self.max_replicas}: "
+                f"operator '{self.name}' has min_replicas {self.min_replicas} and max_replicas "
+                f"{self.max_replicas}: "
                 "need 1 <= min_replicas <= max_replicas"
             )
         if len(set(self.inputs)) != len(self.inputs):
-            raise InvalidTopology(f"operator '{self.name}' lists an input twice: {', '.join(self.inputs)}")
+            raise InvalidTopology(
+                f"operator '{self.name}' lists an input twice: {', '.join(self.inputs)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -61,12 +66,19 @@ class Topology:
         for o in self.operators:
             for p in o.inputs:
                 if p not in names:
-                    raise InvalidTopology(f"operator '{o.name}' reads from '{p}', which does not exist; known: {', '.join(names)}")
+                    raise InvalidTopology(
+                        f"operator '{o.name}' reads from '{p}', which does not exist; known: "
+                        f"{', '.join(names)}"
+                    )
         if not self.sources:
-            raise InvalidTopology("nobody feeds this topology: give one operator no inputs, or mark it source=True")
+            raise InvalidTopology(
+                "nobody feeds this topology: give one operator no inputs, or mark it source=True"
+            )
         lost = [n for n in names if n not in self._reached()]
         if lost:
-            raise InvalidTopology(f"no events can reach {', '.join(lost)}: connect to a source or mark source=True")
+            raise InvalidTopology(
+                f"no events can reach {', '.join(lost)}: connect to a source or mark source=True"
+            )
 
     def _reached(self) -> set[str]:
         reached, frontier = set(self.sources), list(self.sources)
@@ -116,7 +128,9 @@ class Topology:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Upstream before downstream; loop-closing edges (found depth-first from the sources) are ignored."""
+        """Upstream before downstream; loop-closing edges (found depth-first from the sources) are
+        ignored.
+        """
         done: dict[str, None] = {}
         open_: set[str] = set()
 

@@ -29,14 +29,30 @@ def test_its_default_load_never_needs_more_than_its_replicas(a: App) -> None:
 
 def test_visits_solve_splits_joins_and_loops() -> None:
     assert app("twitter-complex").visits() == pytest.approx(
-        {"parse": 1, "spam": 1, "user": 0.2, "news": 0.8, "notify": 0.2, "sentiment": 0.72, "topic": 0.8, "store": 1}
+        {
+            "parse": 1,
+            "spam": 1,
+            "user": 0.2,
+            "news": 0.8,
+            "notify": 0.2,
+            "sentiment": 0.72,
+            "topic": 0.8,
+            "store": 1,
+        }
     )
     assert app("fpd").visits() == pytest.approx({"generate": 1, "detect": 3 / 0.8, "report": 0.75})
     assert app("loop-back").visits() == pytest.approx({"first": 1.25, "second": 1.25})
 
 
 def test_the_worked_example_of_pa_sps_figure_6() -> None:
-    t = Topology((Operator("o1"), Operator("o2", ("o1",)), Operator("o3", ("o1",)), Operator("o4", ("o2", "o3"))))
+    t = Topology(
+        (
+            Operator("o1"),
+            Operator("o2", ("o1",)),
+            Operator("o3", ("o1",)),
+            Operator("o4", ("o2", "o3")),
+        )
+    )
     shares = {("o1", "o2"): 0.7, ("o1", "o3"): 0.3, ("o2", "o4"): 0.4}
     figure_6 = App("figure-6", "", "", t, dict.fromkeys(t.names, Service(0.001)), shares)
     assert figure_6.visits() == pytest.approx({"o1": 1, "o2": 0.7, "o3": 0.3, "o4": 0.58})
@@ -44,7 +60,9 @@ def test_the_worked_example_of_pa_sps_figure_6() -> None:
 
 def test_costs_of_the_linear_app_are_those_of_the_authors_code() -> None:
     linear = app("twitter-linear")
-    assert [linear.service_s(n) * 1000 for n in linear.topology.names] == pytest.approx([0.66, 1.32, 0.99, 0.66])
+    assert [linear.service_s(n) * 1000 for n in linear.topology.names] == pytest.approx(
+        [0.66, 1.32, 0.99, 0.66]
+    )
 
 
 def test_service_by_value_averages_over_the_values() -> None:
@@ -64,7 +82,9 @@ def test_impossible_apps_are_refused() -> None:
     with pytest.raises(InvalidConfig, match="must sum to 1"):
         App("x", "", "", t, times, splits=frozenset({"a"}))
     with pytest.raises(
-        InvalidConfig, match="app 'loop-back': a loop of the topology sends back at least as many events as enter it"
+        InvalidConfig,
+        match="app 'loop-back': a loop of the topology sends back at least as many events as enter "
+        "it",
     ):
         replace(app("loop-back"), selectivity={("second", "first"): 1.2})
     with pytest.raises(InvalidConfig, match="by value needs by_value_s"):
@@ -84,14 +104,27 @@ def _best(rates: list[float], times: list[float], total: int) -> list[int]:
 
     ks = [int(r * t) + 1 for r, t in zip(rates, times, strict=True)]
     while sum(ks) < total:
-        gains = [r * (sojourn(r, t, k) - sojourn(r, t, k + 1)) for r, t, k in zip(rates, times, ks, strict=True)]
+        gains = [
+            r * (sojourn(r, t, k) - sojourn(r, t, k + 1))
+            for r, t, k in zip(rates, times, ks, strict=True)
+        ]
         ks[int(np.argmax(gains))] += 1
     return ks
 
 
 @pytest.mark.parametrize(
-    ("name", "rate", "total", "best"), [("vld", 13, 22, [10, 11, 1]), ("vld", 5, 7, [3, 3, 1]), ("fpd", 320, 22, [6, 13, 3])]
+    ("name", "rate", "total", "best"),
+    [("vld", 13, 22, [10, 11, 1]), ("vld", 5, 7, [3, 3, 1]), ("fpd", 320, 22, [6, 13, 3])],
 )
-def test_drs_apps_have_the_published_best_allocations(name: str, rate: float, total: int, best: list[int]) -> None:
+def test_drs_apps_have_the_published_best_allocations(
+    name: str, rate: float, total: int, best: list[int]
+) -> None:
     a = app(name)
-    assert _best([rate * v for v in a.visits().values()], [a.service_s(n) for n in a.topology.names], total) == best
+    assert (
+        _best(
+            [rate * v for v in a.visits().values()],
+            [a.service_s(n) for n in a.topology.names],
+            total,
+        )
+        == best
+    )

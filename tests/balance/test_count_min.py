@@ -72,7 +72,10 @@ def test_a_sketch_survives_bytes() -> None:
     sketch = CostSketch(seed=9)
     sketch.update(np.arange(20, dtype=np.uint64), np.linspace(0.01, 0.1, 20))
     again = CostSketch.from_bytes(sketch.to_bytes())
-    np.testing.assert_array_equal(again.estimate(np.arange(20, dtype=np.uint64)), sketch.estimate(np.arange(20, dtype=np.uint64)))
+    np.testing.assert_array_equal(
+        again.estimate(np.arange(20, dtype=np.uint64)),
+        sketch.estimate(np.arange(20, dtype=np.uint64)),
+    )
 
 
 @pytest.mark.slow
@@ -86,7 +89,9 @@ def test_hashes_are_the_same_in_every_process() -> None:
     here.update(np.arange(9, dtype=np.uint64))
     for hash_seed in ("1", "2"):
         env = {**os.environ, "PYTHONHASHSEED": hash_seed}
-        there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+        there = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env
+        )
         assert there.stdout.strip() == here.to_bytes().hex()
 
 
@@ -94,7 +99,9 @@ def test_costs_are_estimated_where_the_count_is_smallest() -> None:
     sketch = CostSketch(seed=1)
     keys = np.array([1, 2, 3], dtype=np.uint64).repeat(100)
     sketch.update(keys, np.array([0.01, 0.05, 0.1]).repeat(100))
-    np.testing.assert_allclose(sketch.estimate(np.array([1, 2, 3], dtype=np.uint64)), [0.01, 0.05, 0.1], rtol=1e-9)
+    np.testing.assert_allclose(
+        sketch.estimate(np.array([1, 2, 3], dtype=np.uint64)), [0.01, 0.05, 0.1], rtol=1e-9
+    )
     assert sketch.mean_s == pytest.approx(0.16 / 3)
     sketch.fade(0.5)
     np.testing.assert_allclose(sketch.estimate(np.array([2], dtype=np.uint64)), [0.05], rtol=1e-9)

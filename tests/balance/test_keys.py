@@ -14,8 +14,17 @@ COLUMNS = {
     "string": pa.array(["a", "é", "a", None]),
     "binary": pa.array([b"a", b"\x00", b"a", None]),
     "dictionary": pa.array(["a", "b", "a", None]).dictionary_encode(),
-    "date": pa.array([datetime.date(2026, 1, 1), datetime.date(2026, 1, 2), datetime.date(2026, 1, 1), None]),
-    "timestamp": pa.array([datetime.datetime(2026, 1, 1), datetime.datetime(2026, 1, 2), datetime.datetime(2026, 1, 1), None]),
+    "date": pa.array(
+        [datetime.date(2026, 1, 1), datetime.date(2026, 1, 2), datetime.date(2026, 1, 1), None]
+    ),
+    "timestamp": pa.array(
+        [
+            datetime.datetime(2026, 1, 1),
+            datetime.datetime(2026, 1, 2),
+            datetime.datetime(2026, 1, 1),
+            None,
+        ]
+    ),
     "decimal": pa.array([1, 2, 1, None]).cast(pa.decimal128(25, 2)),
     "list": pa.array([[1, 2], [2], [1, 2], None]),
     "struct": pa.array([{"a": 1}, {"a": 2}, {"a": 1}, None]),
@@ -33,7 +42,9 @@ def test_equal_values_have_equal_keys_and_others_differ(kind: str) -> None:
 def test_a_slice_and_chunks_give_the_same_keys() -> None:
     whole = pa.array(["x", "y", "z", "x"])
     np.testing.assert_array_equal(keys_of([whole.slice(1, 2)]), keys_of([whole])[1:3])
-    np.testing.assert_array_equal(keys_of([pa.chunked_array([whole[:2], whole[2:]])]), keys_of([whole]))
+    np.testing.assert_array_equal(
+        keys_of([pa.chunked_array([whole[:2], whole[2:]])]), keys_of([whole])
+    )
 
 
 def test_columns_are_combined_in_order_and_seeds_differ() -> None:
@@ -45,5 +56,7 @@ def test_columns_are_combined_in_order_and_seeds_differ() -> None:
 
 def test_keys_spread_evenly() -> None:
     """Chi-squared over 64 buckets of 64,000 consecutive numbers: far from any pattern."""
-    buckets = np.bincount((keys_of([pa.array(range(64_000))]) % np.uint64(64)).astype(int), minlength=64)
+    buckets = np.bincount(
+        (keys_of([pa.array(range(64_000))]) % np.uint64(64)).astype(int), minlength=64
+    )
     assert ((buckets - 1000) ** 2 / 1000).sum() < 120

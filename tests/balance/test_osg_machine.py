@@ -26,8 +26,12 @@ class Servers:
         self.pending: list[tuple[float, int, int, float]] = []
         self.phases: list[int] = []
 
-    def offer(self, at: float, value: int, seconds: float, grouping: str = "osg", turn: int = 0) -> float:
-        """Completion time of one event that arrives at ``at``; finished events are reported to the machine in order of time."""
+    def offer(
+        self, at: float, value: int, seconds: float, grouping: str = "osg", turn: int = 0
+    ) -> float:
+        """Completion time of one event that arrives at ``at``; finished events are reported to the
+        machine in order of time.
+        """
         while self.pending and self.pending[0][0] <= at:
             then, slot, done, cost = heapq.heappop(self.pending)
             if slot < self.replicas:
@@ -44,7 +48,9 @@ class Servers:
         return float(self.free_at[chosen] - at)
 
 
-def stream(seed: int, count: int, replicas: int, utilization: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+def stream(
+    seed: int, count: int, replicas: int, utilization: float = 0.9
+) -> tuple[np.ndarray, np.ndarray]:
     weights = np.arange(1, 11) ** -1.5
     weights /= weights.sum()
     rng = np.random.default_rng(seed)
@@ -52,9 +58,16 @@ def stream(seed: int, count: int, replicas: int, utilization: float = 0.9) -> tu
     return np.cumsum(rng.exponential(gap, count)), rng.choice(10, count, p=weights)
 
 
-def completion(grouping: str, at: np.ndarray, values: np.ndarray, costs: np.ndarray = COSTS) -> np.ndarray:
+def completion(
+    grouping: str, at: np.ndarray, values: np.ndarray, costs: np.ndarray = COSTS
+) -> np.ndarray:
     servers = Servers(4)
-    return np.array([servers.offer(t, int(v), costs[v], grouping, i) for i, (t, v) in enumerate(zip(at, values, strict=True))])
+    return np.array(
+        [
+            servers.offer(t, int(v), costs[v], grouping, i)
+            for i, (t, v) in enumerate(zip(at, values, strict=True))
+        ]
+    )
 
 
 def test_phases_come_in_the_published_order() -> None:
@@ -97,7 +110,9 @@ def test_estimates_of_when_replicas_are_free_are_true_after_learning() -> None:
 
 
 def test_a_pair_tells_what_its_sender_still_holds() -> None:
-    """Of 50 events of 0.1 s each replica has done 20, two windows of 10, when its pair leaves at 2 s: it will be free at 5 s."""
+    """Of 50 events of 0.1 s each replica has done 20, two windows of 10, when its pair leaves at 2
+    s: it will be free at 5 s.
+    """
     m = new_machine(1, 2, window=10)
     for _ in range(100):
         choose(m, 0, 0, 2, KEYS[0], 0.0)

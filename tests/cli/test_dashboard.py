@@ -21,14 +21,18 @@ START = [sys.executable, "-c", "from foretide.cli import app; app()", "dashboard
 
 
 def run_folder(folder: Path) -> Path:
-    with Journal(folder / "journal.jsonl", Run("over", "srea", Topology((Operator("a"),)), 10.0, 0.0)):
+    with Journal(
+        folder / "journal.jsonl", Run("over", "srea", Topology((Operator("a"),)), 10.0, 0.0)
+    ):
         return folder
 
 
 @pytest.mark.timeout(60)
 def test_it_opens_a_finished_run_and_ctrl_c_ends_it(tmp_path: Path) -> None:
     command = [*START, str(run_folder(tmp_path)), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdout is not None
         address = re.search(r"http://\S+", server.stdout.readline())
         token = server.stdout.readline().strip().rpartition(" ")[2]
@@ -36,7 +40,11 @@ def test_it_opens_a_finished_run_and_ctrl_c_ends_it(tmp_path: Path) -> None:
         assert len(token) == 32
         answer = httpx.get(f"{address[0]}/healthz")
         assert answer.json()["ok"] is True
-        refused = httpx.put(f"{address[0]}/api/mode", json={"mode": "act"}, headers={"Authorization": f"Bearer {token}"})
+        refused = httpx.put(
+            f"{address[0]}/api/mode",
+            json={"mode": "act"},
+            headers={"Authorization": f"Bearer {token}"},
+        )
         assert refused.status_code == 409  # the token is right, but nobody listens
         server.send_signal(signal.SIGINT)
         out, err = server.communicate(timeout=20)
@@ -49,7 +57,14 @@ def test_it_opens_a_finished_run_and_ctrl_c_ends_it(tmp_path: Path) -> None:
 @pytest.mark.timeout(60)
 def test_a_token_from_a_file_is_not_printed(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("the-token-in-the-file\n")
-    command = [*START, str(run_folder(tmp_path)), "--port", "0", "--token-file", str(tmp_path / "token")]
+    command = [
+        *START,
+        str(run_folder(tmp_path)),
+        "--port",
+        "0",
+        "--token-file",
+        str(tmp_path / "token"),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         shown = [server.stdout.readline() for _ in range(2)]
@@ -64,7 +79,9 @@ def test_a_token_from_a_file_is_not_printed(tmp_path: Path) -> None:
     ("arguments", "words"),
     [(["nowhere"], "journal.jsonl"), ([".", "--token-file", "missing"], "cannot read the token")],
 )
-def test_mistakes_are_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str) -> None:
+def test_mistakes_are_sentences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
     monkeypatch.chdir(run_folder(tmp_path))
     with pytest.raises(InvalidConfig, match=words):
         CliRunner().invoke(app, ["dashboard", *arguments], catch_exceptions=False)

@@ -11,7 +11,7 @@ from foretide.cli import app
 from foretide.errors import ForetideError
 from foretide.journal import Run
 from foretide.model import Decision
-from foretide.spark.live import LiveRun
+from foretide.spark.control.live import LiveRun
 
 MINE = """
 from foretide.load import load
@@ -56,21 +56,50 @@ def run(*arguments: str) -> None:
 def test_without_settings_it_advises_under_pa_sps(started: list[LiveRun]) -> None:
     run("mine.py:pipeline")
     (live,) = started
-    assert (live.system.name, live.mode, live.window_s, live.target_latency_s) == ("pa-sps", "advise", 10.0, None)
+    assert (live.system.name, live.mode, live.window_s, live.target_latency_s) == (
+        "pa-sps",
+        "advise",
+        10.0,
+        None,
+    )
     assert live.folder == Path("runs/mine")
 
 
-def test_a_settings_file_brings_guards_prices_and_the_rest(started: list[LiveRun], tmp_path: Path) -> None:
+def test_a_settings_file_brings_guards_prices_and_the_rest(
+    started: list[LiveRun], tmp_path: Path
+) -> None:
     (tmp_path / "mine.toml").write_text(
         'mode = "act"\nwindow_s = 5\ntarget_latency_s = 8\nruns_dir = "kept"\n[prices]\nup = 1.0\n'
         "[system.guards.cool-down]\nseconds = 120\n"
     )
     run("mine.py:pipeline", "--settings", "mine.toml")
-    run("mine.py:pipeline", "--settings", "mine.toml", "--system", "ds2", "--mode", "advise", "--window", "20", "--target", "9")
+    run(
+        "mine.py:pipeline",
+        "--settings",
+        "mine.toml",
+        "--system",
+        "ds2",
+        "--mode",
+        "advise",
+        "--window",
+        "20",
+        "--target",
+        "9",
+    )
     live, other = started
-    assert (live.system.name, live.mode, live.window_s, live.target_latency_s) == ("pa-sps", "act", 5.0, 8.0)
+    assert (live.system.name, live.mode, live.window_s, live.target_latency_s) == (
+        "pa-sps",
+        "act",
+        5.0,
+        8.0,
+    )
     assert (live.folder, live.prices.up) == (Path("kept/mine"), 1.0)
-    assert (other.system.name, other.mode, other.window_s, other.target_latency_s) == ("ds2", "advise", 20.0, 9.0)
+    assert (other.system.name, other.mode, other.window_s, other.target_latency_s) == (
+        "ds2",
+        "advise",
+        20.0,
+        9.0,
+    )
     assert live.system.guards["cool-down"] == other.system.guards["cool-down"] == {"seconds": 120}
 
 
@@ -83,7 +112,10 @@ def test_a_settings_file_brings_guards_prices_and_the_rest(started: list[LiveRun
         (("none.py:pipeline",), "there is no file none.py"),
         (("./mine:pipeline",), "cannot load ./mine: TypeError"),
         (("syntax.py:pipeline",), "cannot load syntax.py: SyntaxError: invalid syntax"),
-        (("name.py:pipeline",), r"cannot load name.py: NameError: name 'y' is not defined \(.*name.py, line 2\)"),
+        (
+            ("name.py:pipeline",),
+            r"cannot load name.py: NameError: name 'y' is not defined \(.*name.py, line 2\)",
+        ),
     ],
 )
 def test_mistakes_are_sentences_before_spark_starts(

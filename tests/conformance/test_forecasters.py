@@ -1,6 +1,8 @@
-"""Every registered forecaster on every load that once broke one: never NaN, never negative, an error only as NotReady.
+"""Every registered forecaster on every load that once broke one: never NaN, never negative, an
+error only as NotReady.
 
-A forecaster whose optional dependencies are absent is skipped; those that need one, or that train for long, are marked slow.
+A forecaster whose optional dependencies are absent is skipped; those that need one, or that train
+for long, are marked slow.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ HORIZON = 8  # longer than the six steps that models learn at once
 
 def noise(n: int, seed: int = 1) -> Array:
     t = np.arange(n)
-    return np.maximum(0.0, 100 + 40 * np.sin(2 * np.pi * t / 24) + np.random.default_rng(seed).normal(0, 8, n))
+    return np.maximum(
+        0.0, 100 + 40 * np.sin(2 * np.pi * t / 24) + np.random.default_rng(seed).normal(0, 8, n)
+    )
 
 
 def gap() -> Array:
@@ -55,9 +59,18 @@ LOADS: dict[str, Callable[[], Array]] = {
 }
 
 
-TRAINED = ("ann", "rf", "ann-lags", "rf-lags", "svr")  # scikit-learn trains for a good part of a second on each load
+TRAINED = (
+    "ann",
+    "rf",
+    "ann-lags",
+    "rf-lags",
+    "svr",
+)  # scikit-learn trains for a good part of a second on each load
 REGISTERED = [
-    pytest.param(part, id=part.name, marks=[pytest.mark.slow] if part.extra or part.name in TRAINED else []) for part in FORECASTERS
+    pytest.param(
+        part, id=part.name, marks=[pytest.mark.slow] if part.extra or part.name in TRAINED else []
+    )
+    for part in FORECASTERS
 ]
 
 
@@ -67,7 +80,11 @@ SMALL_NETWORK = {"lookback": 16, "hidden": 8, "rounds": 1, "limit": 280}
 def build(part: Part) -> Forecaster:
     """As a system builds it; networks small, with their stand-in before the first training."""
     try:
-        return Meanwhile(FORECASTERS.build(part.name, **SMALL_NETWORK)) if part.extra == "deep" else FORECASTERS.build(part.name)
+        return (
+            Meanwhile(FORECASTERS.build(part.name, **SMALL_NETWORK))
+            if part.extra == "deep"
+            else FORECASTERS.build(part.name)
+        )
     except MissingExtra as error:
         pytest.skip(str(error))
 

@@ -5,6 +5,7 @@ import pytest
 
 from foretide.autoscaler import Autoscaler, Cadence
 from foretide.errors import NotReady
+from foretide.figures.replay import replay
 from foretide.forecast.basic import Basic
 from foretide.history import History
 from foretide.journal import Journal, Run, read
@@ -14,22 +15,34 @@ from foretide.plan import PLANNERS
 from foretide.plan.flow import Flow
 from foretide.plan.future import Future
 from foretide.plan.need import need
-from foretide.replay import replay
 from foretide.topology import Operator, Topology
 
 WINDOW_S = 10.0
 WINDOWS = 40
 CHAIN = Topology((Operator("a"), Operator("b", ("a",)), Operator("c", ("b",))))
-DIAMOND = Topology((Operator("a"), Operator("b", ("a",)), Operator("c", ("a",)), Operator("d", ("b", "c"))))
+DIAMOND = Topology(
+    (Operator("a"), Operator("b", ("a",)), Operator("c", ("a",)), Operator("d", ("b", "c")))
+)
 LOOP = Topology((Operator("a", ("b",), source=True), Operator("b", ("a",)), Operator("c", ("b",))))
-SHARES = {("a", "b"): 0.7, ("a", "c"): 0.3, ("b", "d"): 0.5, ("c", "d"): 1.0, ("b", "a"): 0.2, ("b", "c"): 0.8}
+SHARES = {
+    ("a", "b"): 0.7,
+    ("a", "c"): 0.3,
+    ("b", "d"): 0.5,
+    ("c", "d"): 1.0,
+    ("b", "a"): 0.2,
+    ("b", "c"): 0.8,
+}
 SERVICE = {"a": 0.02, "b": 0.03, "c": 0.05, "d": 0.01}
-TOPOLOGIES = pytest.mark.parametrize("topology", [CHAIN, DIAMOND, LOOP], ids=["chain", "diamond", "loop"])
+TOPOLOGIES = pytest.mark.parametrize(
+    "topology", [CHAIN, DIAMOND, LOOP], ids=["chain", "diamond", "loop"]
+)
 EVERY = pytest.mark.parametrize("name", PLANNERS.names)
 
 
 class World:
-    """Probe and Actuator in one, with queues per operator and two hosts that share all replicas evenly."""
+    """Probe and Actuator in one, with queues per operator and two hosts that share all replicas
+    evenly.
+    """
 
     def __init__(self, topology, load):
         self.topology, self.load = topology, load
@@ -46,7 +59,10 @@ class World:
         samples, done = {}, {}
         for name in self.topology.order:
             outside = self.load[self.window] * WINDOW_S if name in self.topology.sources else None
-            inside = sum(done.get(p, self.returning.get(p, 0.0)) * SHARES[(p, name)] for p in self.topology.predecessors(name))
+            inside = sum(
+                done.get(p, self.returning.get(p, 0.0)) * SHARES[(p, name)]
+                for p in self.topology.predecessors(name)
+            )
             arrived = (outside or 0.0) + inside
             waiting = self.backlog[name] + arrived
             done[name] = min(waiting, self.replicas[name] * WINDOW_S / SERVICE[name])
@@ -79,22 +95,31 @@ def build(name, topology):
     if "future" not in PLANNERS.constants(name):
         return PLANNERS.build(name)
     visits = Flow(topology, {e: SHARES[e] for e in topology.edges}).theta()
-    needed = {n: np.array([need(rate * visits[n], SERVICE[n]) for rate in loads()]) for n in topology.names}
+    needed = {
+        n: np.array([need(rate * visits[n], SERVICE[n]) for rate in loads()])
+        for n in topology.names
+    }
     return PLANNERS.build(name, future=Future(0.0, WINDOW_S, needed))
 
 
 def run(name, topology, record=lambda decision: None):
     world = World(topology, loads())
     cadence = Cadence(horizon=3, lookback=10, scope="operators")
-    loop = Autoscaler(topology, world, build(name, topology), world, Basic, (), cadence, "act", record)
+    loop = Autoscaler(
+        topology, world, build(name, topology), world, Basic, (), cadence, "act", record
+    )
     return loop, [loop.step(WINDOW_S * (i + 1)) for i in range(WINDOWS)]
 
 
 @EVERY
 @TOPOLOGIES
-def test_every_plan_names_every_operator_at_least_one_replica_and_says_why_with_numbers(name, topology):
+def test_every_plan_names_every_operator_at_least_one_replica_and_says_why_with_numbers(
+    name, topology
+):
     _, decisions = run(name, topology)
-    assert {d.outcome for d in decisions} <= {"applied", "unchanged", "waiting"}, [d.error for d in decisions if d.error]
+    assert {d.outcome for d in decisions} <= {"applied", "unchanged", "waiting"}, [
+        d.error for d in decisions if d.error
+    ]
     plans = [d.proposed for d in decisions if d.proposed is not None]
     assert len(plans) > WINDOWS / 2
     for plan in plans:
@@ -102,7 +127,9 @@ def test_every_plan_names_every_operator_at_least_one_replica_and_says_why_with_
         assert min(plan.replicas.values()) >= 1
         assert all(isinstance(r, int) for r in plan.replicas.values())
         for operator in topology.names:
-            assert any(c.isdigit() for c in plan.reasons[operator] + plan.reasons.get("", "")), plan.reasons
+            assert any(c.isdigit() for c in plan.reasons[operator] + plan.reasons.get("", "")), (
+                plan.reasons
+            )
             assert plan.reasons[operator]
 
 
@@ -117,7 +144,9 @@ def test_replayed_from_a_journal_it_decides_the_same(name, tmp_path):
     with Journal(path, Run("run", name, DIAMOND, WINDOW_S, 0.0)) as journal:
         _, decisions = run(name, DIAMOND, journal.append)
     told = [d for d in read(path)[1] if isinstance(d.proposed, Plan)]
-    again = [d for d in replay(DIAMOND, read(path)[1], build(name, DIAMOND)) if d.proposed is not None]
+    again = [
+        d for d in replay(DIAMOND, read(path)[1], build(name, DIAMOND)) if d.proposed is not None
+    ]
     assert len(told) == sum(1 for d in decisions if d.proposed is not None)
     assert [d.proposed for d in again] == [d.proposed for d in told]
 

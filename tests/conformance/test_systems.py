@@ -1,4 +1,6 @@
-"""Every system in the simulator, on every app it suits, under a constant load without noise: it plans, says why, and comes to rest."""
+"""Every system in the simulator, on every app it suits, under a constant load without noise: it
+plans, says why, and comes to rest.
+"""
 
 from dataclasses import replace
 
@@ -15,17 +17,26 @@ WINDOWS = 40
 SETTLED = 20
 MOST_ADAPTATIONS = 3
 NEEDS_HOSTS = {"fugu-local", "fugu-global", "fugu-rl"}
-NEEDS_BATCHES = {"attach"}  # it watches queries that run in micro-batches, which this engine does not simulate
+NEEDS_BATCHES = {
+    "attach"
+}  # it watches queries that run in micro-batches, which this engine does not simulate
 
 
 def quiet(app):
-    """The app with fixed service times and the events of a second at its start: with the fluid engine nothing is left to chance."""
-    return replace(app, service={n: Service(app.service_s(n)) for n in app.topology.names}, arrivals="batch", timeout_s=None)
+    """The app with fixed service times and the events of a second at its start: with the fluid
+    engine nothing is left to chance.
+    """
+    return replace(
+        app,
+        service={n: Service(app.service_s(n)) for n in app.topology.names},
+        arrivals="batch",
+        timeout_s=None,
+    )
 
 
 def rate_between_steps(app):
-    """A load that keeps one to four replicas busy, with no operator near the edge between two numbers of them, whether a system
-    plans for full, 70 % or half-busy replicas."""
+    """A load that keeps one to four replicas busy, with no operator near the edge between two
+    numbers of them, whether a system plans for full, 70 % or half-busy replicas."""
     busy = np.array([v * app.service_s(n) for n, v in app.visits().items()])
     least, most = 1.0 / busy.max(), 4.0 / busy.max()
     if app.hosts:  # and that the hosts can carry

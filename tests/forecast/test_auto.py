@@ -1,4 +1,6 @@
-"""'auto' follows the best of its members, switches when another becomes the best, and needs only the default install."""
+"""'auto' follows the best of its members, switches when another becomes the best, and needs only
+the default install.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,14 @@ TRACES = Path(os.environ.get("FORETIDE_TRACES", Path(__file__).parents[3] / "sha
 
 
 def mae(auto: Auto, series: Array, start: int, end: int) -> float:
-    return float(np.mean([abs(auto.forecast(series[max(0, t - 100) : t], 1).mean[0] - series[t]) for t in range(start, end)]))
+    return float(
+        np.mean(
+            [
+                abs(auto.forecast(series[max(0, t - 100) : t], 1).mean[0] - series[t])
+                for t in range(start, end)
+            ]
+        )
+    )
 
 
 def test_it_moves_from_persistence_to_the_season_when_the_load_does() -> None:
@@ -29,7 +38,9 @@ def test_it_moves_from_persistence_to_the_season_when_the_load_does() -> None:
     season = np.tile(rng.gamma(2.0, 200.0, 12), 50) + rng.normal(0, 5, 600)
     auto = Auto(members=("basic", "lr", "seasonal"), half_life=30)
     mae(auto, walk, 50, 600)
-    assert auto.weights(0, np.ones(3))[1] < 0.05  # a line through the last 100 windows is late on a random walk
+    assert (
+        auto.weights(0, np.ones(3))[1] < 0.05
+    )  # a line through the last 100 windows is late on a random walk
     joined = np.concatenate((walk[-100:], season))
     mae(auto, joined, 100, 500)
     assert auto.weights(0, np.ones(3))[2] > 0.95
@@ -37,8 +48,14 @@ def test_it_moves_from_persistence_to_the_season_when_the_load_does() -> None:
 
 @pytest.mark.slow
 def test_members_learn_by_themselves_when_nobody_calls_fit() -> None:
-    """Only 100 windows are ever shown at once, yet a season of 144 is found, since what was seen is remembered."""
-    day = 200 + 150 * np.sin(2 * np.pi * np.arange(144) / 144) + np.where(np.arange(144) == 70, 400, 0)
+    """Only 100 windows are ever shown at once, yet a season of 144 is found, since what was seen is
+    remembered.
+    """
+    day = (
+        200
+        + 150 * np.sin(2 * np.pi * np.arange(144) / 144)
+        + np.where(np.arange(144) == 70, 400, 0)
+    )
     series = np.tile(day, 12) + np.random.default_rng(3).normal(0, 3, 144 * 12)
     auto = Auto()
     mae(auto, series, 1, 144 * 11)
@@ -46,7 +63,13 @@ def test_members_learn_by_themselves_when_nobody_calls_fit() -> None:
 
 
 def test_before_any_truth_all_members_weigh_the_same() -> None:
-    assert Auto().weights(0, np.array([1.0, np.nan, 1.0, np.nan, np.nan])).tolist() == [0.5, 0, 0.5, 0, 0]
+    assert Auto().weights(0, np.array([1.0, np.nan, 1.0, np.nan, np.nan])).tolist() == [
+        0.5,
+        0,
+        0.5,
+        0,
+        0,
+    ]
 
 
 def test_one_window_is_enough() -> None:
@@ -72,7 +95,9 @@ for name, extra in (("arima", "stats"), ("bigru", "deep")):
     else:
         raise SystemExit(f"{name} was built without its extra")
 """
-    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    subprocess.run(
+        [sys.executable, "-c", program], check=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+    )
 
 
 @pytest.mark.slow
@@ -83,7 +108,10 @@ def test_close_to_the_best_of_its_set_on_every_shared_trace(trace: str, horizon:
         pytest.skip(f"the shared traces are not at {TRACES}; set FORETIDE_TRACES")
     series = read_csv(TRACES / trace).rates()
     every = stride(len(series), origins=4000)
-    scores = {m: evaluate(m, lambda seed, m=m: FORECASTERS.build(m), series, horizon, every=every)[0] for m in ("auto", *MEMBERS)}
+    scores = {
+        m: evaluate(m, lambda seed, m=m: FORECASTERS.build(m), series, horizon, every=every)[0]
+        for m in ("auto", *MEMBERS)
+    }
     auto = scores.pop("auto")
     assert auto.wape is not None
     assert auto.coverage is not None

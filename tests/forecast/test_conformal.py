@@ -1,4 +1,6 @@
-"""The upper quantile: coverage in the long run, also when the load drifts, and forecasts that meet their own truth."""
+"""The upper quantile: coverage in the long run, also when the load drifts, and forecasts that meet
+their own truth.
+"""
 
 from __future__ import annotations
 

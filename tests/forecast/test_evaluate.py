@@ -1,4 +1,6 @@
-"""The walk-forward evaluation: the split, the figures worked out by hand, and a future that nobody sees."""
+"""The walk-forward evaluation: the split, the figures worked out by hand, and a future that nobody
+sees.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,16 @@ import pytest
 from foretide.errors import InvalidConfig, NotReady
 from foretide.forecast import FORECASTERS
 from foretide.forecast.basic import Basic
-from foretide.forecast.evaluate import Walk, evaluate, holdout_start, mean_score, score, stride, tuning_split, walk
+from foretide.forecast.evaluate import (
+    Walk,
+    evaluate,
+    holdout_start,
+    mean_score,
+    score,
+    stride,
+    tuning_split,
+    walk,
+)
 from foretide.model import Array, Forecast
 
 
@@ -68,7 +79,11 @@ def test_a_load_of_zeros_has_no_relative_figures() -> None:
 
 
 SLOW = ("ann", "ann-lags", "rf", "rf-lags", "svr")
-NAMES = [pytest.param(p.name, marks=[pytest.mark.slow] if p.name in SLOW else []) for p in FORECASTERS if p.extra is None]
+NAMES = [
+    pytest.param(p.name, marks=[pytest.mark.slow] if p.name in SLOW else [])
+    for p in FORECASTERS
+    if p.extra is None
+]
 
 
 @pytest.mark.parametrize("name", NAMES)

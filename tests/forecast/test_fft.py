@@ -1,4 +1,6 @@
-"""The harmonic forecast against a reference that sums sines and cosines one by one, without a Fourier transform."""
+"""The harmonic forecast against a reference that sums sines and cosines one by one, without a
+Fourier transform.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ def reference(rates: list[float], strongest: int, horizon: int) -> list[float]:
     """Line by the normal equations, coefficients by their defining sums, plain Python throughout."""
     n = len(rates)
     t_mean, y_mean = (n - 1) / 2, sum(rates) / n
-    slope = sum((t - t_mean) * (y - y_mean) for t, y in enumerate(rates)) / sum((t - t_mean) ** 2 for t in range(n))
+    slope = sum((t - t_mean) * (y - y_mean) for t, y in enumerate(rates)) / sum(
+        (t - t_mean) ** 2 for t in range(n)
+    )
     rest = [y - y_mean - slope * (t - t_mean) for t, y in enumerate(rates)]
     waves = []
     for k in range(n // 2 + 1):
@@ -28,7 +32,9 @@ def reference(rates: list[float], strongest: int, horizon: int) -> list[float]:
         value = y_mean + slope * (t - t_mean)
         for _, k, a, b in kept:
             share = (1 if k == 0 or 2 * k == n else 2) / n
-            value += share * (a * math.cos(2 * math.pi * k * t / n) + b * math.sin(2 * math.pi * k * t / n))
+            value += share * (
+                a * math.cos(2 * math.pi * k * t / n) + b * math.sin(2 * math.pi * k * t / n)
+            )
         ahead.append(value)
     return ahead
 
@@ -42,7 +48,9 @@ def test_golden_against_sums_of_sines(n: int, strongest: int) -> None:
 
 
 def test_golden_whole_waves_go_on_exactly() -> None:
-    """Without a trend, whole waves in the window are continued to the last digit: 50 + 30 cos + 10 sin at periods 20 and 10."""
+    """Without a trend, whole waves in the window are continued to the last digit: 50 + 30 cos + 10
+    sin at periods 20 and 10.
+    """
     t = np.arange(106)
     rates = 50 + 30 * np.cos(2 * np.pi * t / 20) + 10 * np.sin(2 * np.pi * t / 10)
     assert Fourier(degree=0).forecast(rates[:100], 6).mean == pytest.approx(rates[100:].tolist())

@@ -11,11 +11,16 @@ from foretide.forecast.follow import arrived
 
 @given(st.integers(2, 40), st.integers(0, 15), st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
-def test_new_windows_of_a_noisy_series_are_counted_exactly(lookback: int, new: int, seed: int) -> None:
+def test_new_windows_of_a_noisy_series_are_counted_exactly(
+    lookback: int, new: int, seed: int
+) -> None:
     series = np.random.default_rng(seed).normal(size=60)
     series[::7] = np.nan
     end = 40
-    before, now = series[max(0, end - lookback) : end], series[max(0, end + new - lookback) : end + new]
+    before, now = (
+        series[max(0, end - lookback) : end],
+        series[max(0, end + new - lookback) : end + new],
+    )
     expected = new if new <= lookback - max(1, lookback // 2) else None
     assert arrived(before, now) == expected
 

@@ -1,4 +1,6 @@
-"""The linear solvers against numpy's least squares and scipy's linear programme for least absolute errors."""
+"""The linear solvers against numpy's least squares and scipy's linear programme for least absolute
+errors.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ def test_least_absolute_errors_against_a_linear_programme(seed: int) -> None:
     x, y = problem(seed)
     rows = np.column_stack((x, np.ones(200)))
     free, cost = (None, None), np.concatenate((np.zeros(4), np.ones(400)))
-    best = linprog(cost, A_eq=np.hstack((rows, np.eye(200), -np.eye(200))), b_eq=y[:, 0], bounds=[free] * 4 + [(0, None)] * 400)
+    best = linprog(
+        cost,
+        A_eq=np.hstack((rows, np.eye(200), -np.eye(200))),
+        b_eq=y[:, 0],
+        bounds=[free] * 4 + [(0, None)] * 400,
+    )
     fitted = LeastAbsolute(ridge=0.0, rounds=30)
     fitted.fit(x, y)
     assert np.abs(y - rows @ fitted.coefficients).sum() <= 1.005 * best.fun

@@ -1,4 +1,6 @@
-"""The straight line against values worked out by hand and by a polynomial fit; lag regressions on processes they can learn."""
+"""The straight line against values worked out by hand and by a polynomial fit; lag regressions on
+processes they can learn.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from foretide.forecast.lr import LinearTrend, growth_lags, linear_lags, median_l
 
 
 def test_golden_line_by_hand() -> None:
-    """Rates 2, 3, 7 at 0, 1, 2: mean 4, slope (-1*2 + 0*3 + 1*7) / 2 = 2.5; at 3 and 4: 4 + 2.5*2, 4 + 2.5*3."""
+    """Rates 2, 3, 7 at 0, 1, 2: mean 4, slope (-1*2 + 0*3 + 1*7) / 2 = 2.5; at 3 and 4: 4 + 2.5*2,
+    4 + 2.5*3.
+    """
     assert LinearTrend().forecast(np.array([2.0, 3.0, 7.0]), 2).mean == pytest.approx((9.0, 11.5))
 
 
@@ -23,11 +27,15 @@ def test_golden_line_by_polynomial_fit_of_the_last_100(rates: list[float], horiz
     last = series[-100:]
     line = np.polynomial.Polynomial.fit(np.arange(len(last)), last, 1)
     expected = np.maximum(line(np.arange(len(last), len(last) + horizon)), 0)
-    np.testing.assert_allclose(LinearTrend().forecast(series, horizon).mean, expected, rtol=1e-6, atol=1e-3)
+    np.testing.assert_allclose(
+        LinearTrend().forecast(series, horizon).mean, expected, rtol=1e-6, atol=1e-3
+    )
 
 
 def test_a_falling_line_stops_at_zero() -> None:
-    assert LinearTrend().forecast(np.array([3.0, 2.0, 1.0]), 3).mean == pytest.approx((0.0, 0.0, 0.0))
+    assert LinearTrend().forecast(np.array([3.0, 2.0, 1.0]), 3).mean == pytest.approx(
+        (0.0, 0.0, 0.0)
+    )
 
 
 def test_one_window_draws_no_line() -> None:
@@ -37,7 +45,9 @@ def test_one_window_draws_no_line() -> None:
 
 @pytest.mark.parametrize("model", [linear_lags, median_lags])
 def test_lags_learn_an_autoregression(model: object) -> None:
-    """rate(t) = 20 + 0.5 rate(t-1) + 0.3 rate(t-2) + noise: one step ahead the error comes down to the noise, sd 2."""
+    """rate(t) = 20 + 0.5 rate(t-1) + 0.3 rate(t-2) + noise: one step ahead the error comes down to
+    the noise, sd 2.
+    """
     rng = np.random.default_rng(1)
     series = [100.0, 100.0]
     for _ in range(3000):
@@ -68,8 +78,12 @@ def test_median_lags_ignore_bursts_that_pull_the_mean_up() -> None:
     mean, median = linear_lags(), median_lags()
     mean.fit(series)
     median.fit(series)
-    assert np.mean([mean.forecast(series[:t], 1).mean[0] for t in range(1800, 2000)]) == pytest.approx(190, abs=25)
-    assert np.mean([median.forecast(series[:t], 1).mean[0] for t in range(1800, 2000)]) == pytest.approx(100, abs=10)
+    assert np.mean(
+        [mean.forecast(series[:t], 1).mean[0] for t in range(1800, 2000)]
+    ) == pytest.approx(190, abs=25)
+    assert np.mean(
+        [median.forecast(series[:t], 1).mean[0] for t in range(1800, 2000)]
+    ) == pytest.approx(100, abs=10)
 
 
 def test_growth_lags_continue_growth_in_per_cent_beyond_all_they_saw() -> None:

@@ -40,7 +40,9 @@ def test_a_longer_horizon_feeds_forecasts_back(learned: Recurrent) -> None:
     long = learned.forecast(series, 5).mean
     assert len(long) == 5
     assert long[:2] == learned.forecast(series, 2).mean
-    assert long[2:4] == pytest.approx(learned.forecast(np.append(series, long[:2]), 2).mean, rel=1e-4)
+    assert long[2:4] == pytest.approx(
+        learned.forecast(np.append(series, long[:2]), 2).mean, rel=1e-4
+    )
 
 
 @pytest.mark.slow
@@ -57,7 +59,9 @@ def test_saved_and_loaded_it_gives_identical_forecasts(learned: Recurrent, tmp_p
 
 @pytest.mark.slow
 def test_the_same_seed_learns_the_same_and_company_changes_nothing_that_matters() -> None:
-    """Five series in one call fill more than one chunk; each comes out as if trained alone, up to rounding."""
+    """Five series in one call fill more than one chunk; each comes out as if trained alone, up to
+    rounding.
+    """
     forecasters = [Recurrent(**{**SMALL, "rounds": 2}, seed=i) for i in range(5)]
     series = [wave(400, level) for level in (10.0, 100.0, 1e3, 1e4, 1e5)]
     together = Recurrent.train_many(forecasters, series)
@@ -76,7 +80,14 @@ def test_odd_loads_never_give_nan_or_negative_rates(local: bool) -> None:
     gap, outlier = wave(200), wave(200)
     gap[60:90] = np.nan
     outlier[150] = 1e300
-    for series in (np.zeros(200), np.full(200, 7.0), gap, outlier, 1e-9 * wave(200), rng.poisson(0.05, 200).astype(float)):
+    for series in (
+        np.zeros(200),
+        np.full(200, 7.0),
+        gap,
+        outlier,
+        1e-9 * wave(200),
+        rng.poisson(0.05, 200).astype(float),
+    ):
         forecaster = Recurrent(**{**SMALL, "rounds": 1}, local=local)
         forecaster.fit(series)
         for recent in (series, np.append(series, 1e300), np.append(series, np.nan), np.zeros(12)):
@@ -109,7 +120,12 @@ def test_untrained_state_and_unreadable_files(tmp_path: Path) -> None:
 
 
 def test_every_variant_is_registered_and_asks_for_the_extra() -> None:
-    names = [prefix + cell + suffix for prefix in ("", "bi") for cell in ("lstm", "gru") for suffix in ("", "-local")]
+    names = [
+        prefix + cell + suffix
+        for prefix in ("", "bi")
+        for cell in ("lstm", "gru")
+        for suffix in ("", "-local")
+    ]
     for name in names:
         assert FORECASTERS[name].extra == "deep"
         built = FORECASTERS.build(name)

@@ -19,7 +19,10 @@ def logistic(x: Array) -> Array:
 
 def gru(cells: object, way: int, rates: Array) -> Array:
     """r = s(Wr x + Ur h + br); z likewise; n = tanh(Wn x + bn + r (Un h + cn)); h' = n + z (h - n)."""
-    wx, wh, b, c = (np.asarray(getattr(cells, k)[way], dtype=float) for k in ("weight_ih", "weight_hh", "bias", "bias_n"))
+    wx, wh, b, c = (
+        np.asarray(getattr(cells, k)[way], dtype=float)
+        for k in ("weight_ih", "weight_hh", "bias", "bias_n")
+    )
     size = len(c)
     h = np.zeros(size)
     for x in rates:
@@ -32,7 +35,9 @@ def gru(cells: object, way: int, rates: Array) -> Array:
 
 def lstm(cells: object, way: int, rates: Array) -> Array:
     """i, f, o = s(W x + U h + b); g = tanh(...); c' = f c + i g; h' = o tanh(c')."""
-    wx, wh, b = (np.asarray(getattr(cells, k)[way], dtype=float) for k in ("weight_ih", "weight_hh", "bias"))
+    wx, wh, b = (
+        np.asarray(getattr(cells, k)[way], dtype=float) for k in ("weight_ih", "weight_hh", "bias")
+    )
     size = len(b) // 4
     h, c = np.zeros(size), np.zeros(size)
     for x in rates:
@@ -46,10 +51,19 @@ def lstm(cells: object, way: int, rates: Array) -> Array:
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_a_network_is_its_equations(cell: Cell, reference: object, both_ways: bool) -> None:
     network = Network(Shape(cell, both_ways, lookback=6, horizon=3, hidden=5), jax.random.key(3))
-    states = [reference(network.cells, 0, WINDOW)] + [reference(network.cells, 1, WINDOW[::-1])] * both_ways  # type: ignore[operator]
-    dense = np.asarray(network.dense.weight, dtype=float), np.asarray(network.dense.bias, dtype=float)
-    np.testing.assert_allclose(eqx.filter_jit(network.states)(WINDOW), np.concatenate(states), atol=2e-6)
-    np.testing.assert_allclose(eqx.filter_jit(network)(WINDOW), dense[0] @ np.concatenate(states) + dense[1], atol=2e-6)
+    states = [reference(network.cells, 0, WINDOW)] + [
+        reference(network.cells, 1, WINDOW[::-1])
+    ] * both_ways  # type: ignore[operator]
+    dense = (
+        np.asarray(network.dense.weight, dtype=float),
+        np.asarray(network.dense.bias, dtype=float),
+    )
+    np.testing.assert_allclose(
+        eqx.filter_jit(network.states)(WINDOW), np.concatenate(states), atol=2e-6
+    )
+    np.testing.assert_allclose(
+        eqx.filter_jit(network)(WINDOW), dense[0] @ np.concatenate(states) + dense[1], atol=2e-6
+    )
 
 
 def test_a_local_network_follows_the_level_and_the_unit_of_its_window() -> None:
@@ -57,7 +71,9 @@ def test_a_local_network_follows_the_level_and_the_unit_of_its_window() -> None:
     run = eqx.filter_jit(lambda n, w: n(w))
     small, large = np.asarray(run(network, WINDOW)), np.asarray(run(network, 40 * WINDOW))
     np.testing.assert_allclose(large, 40 * small, rtol=1e-3)
-    silent = eqx.tree_at(lambda n: (n.dense.weight, n.dense.bias), network, replace_fn=lambda w: 0 * w)
+    silent = eqx.tree_at(
+        lambda n: (n.dense.weight, n.dense.bias), network, replace_fn=lambda w: 0 * w
+    )
     np.testing.assert_allclose(run(silent, WINDOW), np.full(3, WINDOW[-1]), rtol=1e-6)
 
 
@@ -68,7 +84,10 @@ def test_gradients_are_finite_even_on_a_constant_load(cell: Cell, local: bool) -
     weights, rest = skeleton(shape)
     gradient = jax.jit(jax.grad(lambda w, s: loss(eqx.combine(w, rest), s, np.arange(4))))
     for series in (np.zeros(12), np.ones(12), np.linspace(0, 1, 12), np.full(12, 1e3)):
-        assert all(np.isfinite(g).all() for g in jax.tree.leaves(gradient(weights, series.astype(np.float32))))
+        assert all(
+            np.isfinite(g).all()
+            for g in jax.tree.leaves(gradient(weights, series.astype(np.float32)))
+        )
 
 
 def test_one_shape_is_compiled_once() -> None:

@@ -1,4 +1,6 @@
-"""The best of three curves, on data that lies exactly on each of them, and against scipy where it does not."""
+"""The best of three curves, on data that lies exactly on each of them, and against scipy where it
+does not.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from foretide.forecast.regression import BestCurve
     ],
     ids=["linear", "logarithmic", "exponential"],
 )
-def test_golden_points_on_a_curve_are_continued(curve: object, expected: tuple[float, float]) -> None:
+def test_golden_points_on_a_curve_are_continued(
+    curve: object, expected: tuple[float, float]
+) -> None:
     rates = curve(np.arange(1.0, 10.0))  # type: ignore[operator]
     assert BestCurve().forecast(rates, 2).mean == pytest.approx(expected)
 
@@ -31,7 +35,13 @@ def test_golden_noisy_points_against_scipy() -> None:
         fit = linregress(x, y)
         ahead = fit.intercept + fit.slope * (np.log(9.0) if x is not t else 9.0)
         here = fit.intercept + fit.slope * x
-        candidates.append((((back(here) if back else here) - rates) @ ((back(here) if back else here) - rates), back, ahead))
+        candidates.append(
+            (
+                ((back(here) if back else here) - rates) @ ((back(here) if back else here) - rates),
+                back,
+                ahead,
+            )
+        )
     _, back, ahead = min(candidates, key=lambda c: c[0])
     assert back is np.exp
     assert BestCurve().forecast(rates, 1).mean[0] == pytest.approx(np.exp(ahead))
@@ -47,7 +57,9 @@ def test_too_few_points_repeat_the_last() -> None:
 
 
 def test_an_exponential_is_held_within_ten_times_the_highest() -> None:
-    assert max(BestCurve().forecast(np.exp(np.arange(20.0)), 30).mean) == pytest.approx(10 * np.exp(19))
+    assert max(BestCurve().forecast(np.exp(np.arange(20.0)), 30).mean) == pytest.approx(
+        10 * np.exp(19)
+    )
 
 
 def test_only_the_last_windows_count() -> None:

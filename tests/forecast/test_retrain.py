@@ -1,4 +1,6 @@
-"""Slow learners train together, beside the loop, and the old model serves until the new one is ready."""
+"""Slow learners train together, beside the loop, and the old model serves until the new one is
+ready.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ from foretide.plan.reactive import Reactive
 from foretide.testing import ScriptedWorld
 from foretide.topology import Operator, Topology
 
-CHAIN = Topology((Operator("parse", max_replicas=20), Operator("store", inputs=("parse",), max_replicas=20)))
+CHAIN = Topology(
+    (Operator("parse", max_replicas=20), Operator("store", inputs=("parse",), max_replicas=20))
+)
 
 
 class Level:
@@ -38,7 +42,9 @@ class Level:
         self.take(self.train_many([self], [series], lambda: False)[0])
 
     @staticmethod
-    def train_many(forecasters: Sequence[Level], series: Sequence[Array], stopped: Callable[[], bool]) -> list[float]:
+    def train_many(
+        forecasters: Sequence[Level], series: Sequence[Array], stopped: Callable[[], bool]
+    ) -> list[float]:
         Level.calls.append(len(forecasters))
         while not Level.gate.wait(0.01) and not stopped():
             pass
@@ -63,7 +69,9 @@ def fresh() -> None:
 def loop(beside: bool, forecaster: Callable[[], Forecaster] = Level) -> Autoscaler:
     world = ScriptedWorld(CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: at, window_s=10.0)
     cadence = Cadence(fit_every=5, scope="operators")
-    return Autoscaler(CHAIN, world, Reactive(), world, forecaster, cadence=cadence, train_beside=beside)
+    return Autoscaler(
+        CHAIN, world, Reactive(), world, forecaster, cadence=cadence, train_beside=beside
+    )
 
 
 def test_all_operators_train_in_one_call() -> None:
@@ -92,7 +100,9 @@ def test_the_loop_does_not_wait_and_the_old_model_serves_until_the_new_one_is_re
     assert scaler.step(170.0).forecasts["parse"].mean == (55.0,)
 
 
-def test_a_failed_training_is_a_warning_and_the_old_model_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_training_is_a_warning_and_the_old_model_goes_on(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     level, retraining = Level(), Retraining(beside=True)
     level.take(7.0)
     Level.broken = True

@@ -18,7 +18,9 @@ def daily(days: int, rows: int = 48, noise: float = 5.0, seed: int = 1) -> Array
     rng = np.random.default_rng(seed)
     shape = np.random.default_rng(99).gamma(2.0, 50.0, rows)
     return np.maximum(
-        0, np.tile(shape, days) * (1 + 0.3 * np.sin(np.arange(days * rows) / 400)) + rng.normal(0, noise, days * rows)
+        0,
+        np.tile(shape, days) * (1 + 0.3 * np.sin(np.arange(days * rows) / 400))
+        + rng.normal(0, noise, days * rows),
     )
 
 
@@ -42,7 +44,9 @@ def test_the_last_season_is_repeated_from_memory_beyond_recent() -> None:
     series = daily(10, noise=0)
     forecaster = Seasonal()
     forecaster.fit(series[:430])
-    assert forecaster.forecast(series[425:435], 3).mean == pytest.approx(series[435 - 48 : 438 - 48].tolist())
+    assert forecaster.forecast(series[425:435], 3).mean == pytest.approx(
+        series[435 - 48 : 438 - 48].tolist()
+    )
 
 
 def test_a_given_period_must_have_been_seen_once() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from foretide.apps import App, Service, Values
 from foretide.load import Load, read_csv
-from foretide.sim.world import World, WorldSettings
+from foretide.sim.environment import World, WorldSettings
 from foretide.topology import Operator, Topology
 
 
@@ -24,7 +24,9 @@ def single(replicas: int, service: Service, **app: object) -> App:
 
 
 def jackson() -> App:
-    """a splits to b (60 %) and c (40 %); b sends 30 % back to a; both feed d. Exponential service everywhere."""
+    """a splits to b (60 %) and c (40 %); b sends 30 % back to a; both feed d. Exponential service
+    everywhere.
+    """
     operators = (
         Operator("a", inputs=("b",), source=True, min_replicas=3),
         Operator("b", inputs=("a",), min_replicas=2),
@@ -36,7 +38,10 @@ def jackson() -> App:
         "split, join and loop",
         "test",
         Topology(operators),
-        {n: Service(s, "exponential") for n, s in (("a", 0.2), ("b", 0.2), ("c", 0.15), ("d", 0.3))},
+        {
+            n: Service(s, "exponential")
+            for n, s in (("a", 0.2), ("b", 0.2), ("c", 0.15), ("d", 0.3))
+        },
         selectivity={("a", "b"): 0.6, ("a", "c"): 0.4, ("b", "a"): 0.3, ("b", "d"): 0.7},
         splits=frozenset({"a", "b"}),
         values=Values(1),
@@ -47,7 +52,9 @@ def jackson() -> App:
 def run(app: App, rate: float, seconds: float, **settings: object):
     """One window over the whole load; the world and its snapshot."""
     load = Load("constant", np.array([rate * seconds]), seconds)
-    world = World(app, load, WorldSettings(**{"window_s": seconds, "grouping": "shared", **settings}))
+    world = World(
+        app, load, WorldSettings(**{"window_s": seconds, "grouping": "shared", **settings})
+    )
     return world, world.read(seconds)
 
 
@@ -55,5 +62,7 @@ TRACES = Path(os.environ.get("FORETIDE_TRACES", Path(__file__).parents[3] / "sha
 
 
 def traces(name: str) -> Load:
-    """A recorded trace from the folder beside the repository; tests that need it skip where it is absent."""
+    """A recorded trace from the folder beside the repository; tests that need it skip where it is
+    absent.
+    """
     return read_csv(TRACES / name)

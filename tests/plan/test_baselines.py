@@ -19,13 +19,21 @@ def history(*windows, topology=ONE):
     """Windows of 10 s: (rate, backlog, replicas)."""
     h = History(topology)
     for i, (rate, backlog, replicas) in enumerate(windows, start=1):
-        h.append(Snapshot(10.0 * i, 10.0, {"a": Sample(rate * 10, rate * 10, backlog, replicas, busy_s=rate * 10 * ET)}))
+        h.append(
+            Snapshot(
+                10.0 * i,
+                10.0,
+                {"a": Sample(rate * 10, rate * 10, backlog, replicas, busy_s=rate * 10 * ET)},
+            )
+        )
     return h
 
 
 def test_ds2_divides_the_target_rate_by_the_true_rate_of_a_replica():
     h = History(CHAIN)
-    a = Sample(1000, 500, 500, 1, {"b": 1000.0}, busy_s=10.0, offered=1000)  # saturated: 50/s, but 100/s are offered
+    a = Sample(
+        1000, 500, 500, 1, {"b": 1000.0}, busy_s=10.0, offered=1000
+    )  # saturated: 50/s, but 100/s are offered
     b = Sample(1000, 1000, 0, 1, {}, busy_s=5.0)
     h.append(Snapshot(10.0, 10.0, {"a": a, "b": b}))
     plan = Ds2(utilization=1.0).plan(CHAIN, h, {})
@@ -37,7 +45,12 @@ def test_spark_adds_1_2_4_while_work_waits():
     rule = SparkDra()
     assert rule.plan(ONE, history((900, 50_000, 1)), {}).replicas["a"] == 2
     assert rule.plan(ONE, history((900, 50_000, 1), (900, 50_000, 2)), {}).replicas["a"] == 4
-    assert rule.plan(ONE, history((900, 50_000, 1), (900, 50_000, 2), (900, 50_000, 4)), {}).replicas["a"] == 8
+    assert (
+        rule.plan(ONE, history((900, 50_000, 1), (900, 50_000, 2), (900, 50_000, 4)), {}).replicas[
+            "a"
+        ]
+        == 8
+    )
 
 
 def test_spark_asks_for_no_more_than_the_work_can_use():
@@ -52,15 +65,23 @@ def test_spark_frees_what_was_idle_for_the_whole_timeout():
 
 
 def test_backlog_rule():
-    assert Backlog(threshold=1000, keep_up=False).plan(ONE, history((900, 4500, 9)), {}).replicas["a"] == 5
+    assert (
+        Backlog(threshold=1000, keep_up=False).plan(ONE, history((900, 4500, 9)), {}).replicas["a"]
+        == 5
+    )
     assert Backlog(threshold=1000).plan(ONE, history((900, 4500, 9)), {}).replicas["a"] == 9
-    assert Backlog(threshold=1000, keep_up=False).plan(ONE, history((900, 0, 9)), {}).replicas["a"] == 1
+    assert (
+        Backlog(threshold=1000, keep_up=False).plan(ONE, history((900, 0, 9)), {}).replicas["a"]
+        == 1
+    )
 
 
 @pytest.mark.parametrize(("keep_up", "least", "most"), [(True, 0, 3), (False, 10, 200)])
 def test_the_bare_backlog_rule_never_rests(keep_up, least, most):
     world = ScriptedWorld(ONE, {"a": 0.033}, lambda at: 100.0)
-    loop = system("backlog", planner_constants={"threshold": 500, "keep_up": keep_up}).autoscaler(ONE, world, world)
+    loop = system("backlog", planner_constants={"threshold": 500, "keep_up": keep_up}).autoscaler(
+        ONE, world, world
+    )
     changes = [loop.step(10.0 * i).outcome for i in range(1, 300)].count("applied")
     assert least <= changes <= most
 
@@ -85,7 +106,13 @@ def test_lazy_is_within_three_times_the_optimum_when_the_next_need_is_known():
             if i:
                 running = rule.plan(ONE, h, {"a": Forecast((rate,))}).replicas["a"]
             used.append(running)
-            h.append(Snapshot(10.0 * (i + 1), 10.0, {"a": Sample(rate * 10, rate * 10, 0, running, busy_s=rate * 10 * ET)}))
+            h.append(
+                Snapshot(
+                    10.0 * (i + 1),
+                    10.0,
+                    {"a": Sample(rate * 10, rate * 10, 0, running, busy_s=rate * 10 * ET)},
+                )
+            )
         wanted = needs(rates, ET)[1:]
         assert all(u >= w for u, w in zip(used[1:], wanted, strict=True))
         best = schedule_cost(optimal_schedule(wanted, prices, 1), prices, 1)

@@ -17,8 +17,17 @@ LOADS = [100, 300, 120, 310, 90, 90, 90, 90, 280, 100]
 
 def run(planner):
     windows = len(LOADS)
-    world = ScriptedWorld(CHAIN, SERVICE, lambda at: LOADS[min(len(LOADS), max(1, round(at / 10))) - 1])
-    future = Future(0.0, 10.0, {n: np.array([world.needed(n, 10.0 * (i + 1)) for i in range(windows)]) for n in CHAIN.names})
+    world = ScriptedWorld(
+        CHAIN, SERVICE, lambda at: LOADS[min(len(LOADS), max(1, round(at / 10))) - 1]
+    )
+    future = Future(
+        0.0,
+        10.0,
+        {
+            n: np.array([world.needed(n, 10.0 * (i + 1)) for i in range(windows)])
+            for n in CHAIN.names
+        },
+    )
     loop = system(planner).foreseeing(future).autoscaler(CHAIN, world, world)
     used = {n: [] for n in CHAIN.names}
     for i in range(1, windows + 1):
@@ -32,7 +41,9 @@ def test_the_clairvoyant_pays_the_optimum():
     used, future = run("clairvoyant")
     for name, schedule in used.items():
         best = optimal_schedule(future.need[name][1:], Prices(), start=1)
-        assert schedule_cost(schedule[1:], Prices(), 1) == pytest.approx(schedule_cost(best, Prices(), 1))
+        assert schedule_cost(schedule[1:], Prices(), 1) == pytest.approx(
+            schedule_cost(best, Prices(), 1)
+        )
         assert all(n >= need for n, need in zip(schedule[1:], future.need[name][1:], strict=True))
 
 

@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 from foretide.errors import InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Forecast, Prices, Sample, Snapshot
-from foretide.plan.cost_balance import CostBalance, SimpleProactive, cancel_pairs, cost_balance, merge_routes
+from foretide.plan.cost_balance import (
+    CostBalance,
+    SimpleProactive,
+    cancel_pairs,
+    cost_balance,
+    merge_routes,
+)
 from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
 from foretide.topology import Operator, Topology
 
@@ -15,7 +21,15 @@ CHAIN = Topology((Operator("a"), Operator("b", ("a",))))
 
 def history(replicas=1, rate=100.0, backlog=0.0):
     h = History(CHAIN)
-    a = Sample(rate * 10, rate * 10, backlog, replicas, {"b": rate * 5}, busy_s=rate * 10 * 0.01, offered=rate * 10)
+    a = Sample(
+        rate * 10,
+        rate * 10,
+        backlog,
+        replicas,
+        {"b": rate * 5},
+        busy_s=rate * 10 * 0.01,
+        offered=rate * 10,
+    )
     b = Sample(rate * 5, rate * 5, 0, replicas, {}, busy_s=rate * 5 * 0.04)
     h.append(Snapshot(10.0, 10.0, {"a": a, "b": b}))
     return h
@@ -25,7 +39,12 @@ def test_a_valley_is_bridged_exactly_while_idling_is_cheaper():
     # Keeping m replicas over dT windows costs 8000*m*dT, stopping and starting them 10000*m + 100.
     assert cost_balance([300, 100, 300], 100.0, Prices(), start=3).tolist() == [3, 3, 3]
     assert cost_balance([300, 100, 100, 300], 100.0, Prices(), start=3).tolist() == [3, 1, 1, 3]
-    assert cost_balance([300, 100, 100, 300], 100.0, Prices(route=12_001), start=3).tolist() == [3, 3, 3, 3]
+    assert cost_balance([300, 100, 100, 300], 100.0, Prices(route=12_001), start=3).tolist() == [
+        3,
+        3,
+        3,
+        3,
+    ]
 
 
 def test_only_the_smaller_of_down_and_up_is_kept():
@@ -35,7 +54,13 @@ def test_only_the_smaller_of_down_and_up_is_kept():
 def test_cancelling_one_valley_can_reveal_the_next():
     prices = Prices(replica_window=1.0, up=1.0, down=1.0, route=0.5)
     assert cancel_pairs([4, 2, 3, 2, 4], prices, start=4).tolist() == [4, 3, 3, 3, 4]
-    assert cancel_pairs([4, 2, 3, 2, 4], Prices(1.0, 2.0, 2.0, 0.5), start=4).tolist() == [4, 4, 4, 4, 4]
+    assert cancel_pairs([4, 2, 3, 2, 4], Prices(1.0, 2.0, 2.0, 0.5), start=4).tolist() == [
+        4,
+        4,
+        4,
+        4,
+        4,
+    ]
 
 
 def test_rerouting_merges_when_it_costs_more_than_the_replicas():
@@ -91,7 +116,9 @@ def test_prices_come_from_a_table_too():
 
 
 def test_spea_takes_the_larger_of_now_and_next():
-    plan = SimpleProactive().plan(CHAIN, history(rate=300.0), {"a": Forecast((100.0,)), "b": Forecast((200.0,))})
+    plan = SimpleProactive().plan(
+        CHAIN, history(rate=300.0), {"a": Forecast((100.0,)), "b": Forecast((200.0,))}
+    )
     assert plan.replicas == {"a": 3, "b": 8}
     assert "need 3" in plan.reasons["a"]
 

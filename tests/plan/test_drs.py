@@ -79,7 +79,9 @@ def test_within_the_target_the_total_stays_and_the_spread_is_best():
 
 def test_nothing_changes_soon_after_a_change():
     h = history(
-        snapshot(10.0, {"a": 1, "b": 2}), snapshot(20.0, {"a": 1, "b": 3}), snapshot(70.0, {"a": 1, "b": 3}, measured_s=9.0)
+        snapshot(10.0, {"a": 1, "b": 2}),
+        snapshot(20.0, {"a": 1, "b": 3}),
+        snapshot(70.0, {"a": 1, "b": 3}, measured_s=9.0),
     )
     plan = Drs(reallocate_after_s=60.0).plan(CHAIN, h, {})
     assert plan.replicas == {"a": 1, "b": 3}
@@ -107,24 +109,36 @@ def test_a_fixed_total_is_always_spread_best():
 
 def test_a_target_below_the_service_time_says_what_is_feasible():
     with pytest.raises(Infeasible, match=r"300\.0 ms"):
-        Drs(t_max_s=0.25, t_min_s=0.1).plan(CHAIN, history(snapshot(10.0, {"a": 1, "b": 2}, measured_s=1.0)), {})
+        Drs(t_max_s=0.25, t_min_s=0.1).plan(
+            CHAIN, history(snapshot(10.0, {"a": 1, "b": 2}, measured_s=1.0)), {}
+        )
 
 
 def test_measured_variation_changes_the_model():
-    # Bulk arrivals at b: the general model moves a replica there, the exponential one does not know.
+    # Bulk arrivals at b: the general model moves a replica there, the exponential one does not
+    # know.
     h = History(CHAIN)
     s = snapshot(10.0, {"a": 3, "b": 4})
     b = s.samples["b"]
     samples = dict(s.samples)
-    samples["b"] = Sample(b.arrived, b.processed, 0, 4, {}, busy_s=b.busy_s, scv_arrival=9.0, scv_service=1.0)
-    samples["a"] = Sample(80, 80, 0, 3, {"b": 80.0}, busy_s=8.0, offered=80.0, scv_arrival=0.1, scv_service=0.1)
+    samples["b"] = Sample(
+        b.arrived, b.processed, 0, 4, {}, busy_s=b.busy_s, scv_arrival=9.0, scv_service=1.0
+    )
+    samples["a"] = Sample(
+        80, 80, 0, 3, {"b": 80.0}, busy_s=8.0, offered=80.0, scv_arrival=0.1, scv_service=0.1
+    )
     h.append(Snapshot(10.0, 10.0, samples))
     assert tuple(Drs(total=5, model="mmk").plan(CHAIN, h, {}).replicas.values()) == (2, 3)
     assert tuple(Drs(total=5, model="gigk").plan(CHAIN, h, {}).replicas.values()) == (1, 4)
 
 
 def test_smoothing_by_window_and_by_alpha():
-    h = history(*(snapshot(10.0 * i, {"a": 2, "b": 4}, rate=r) for i, r in enumerate((2.0, 4.0, 8.0), start=1)))
+    h = history(
+        *(
+            snapshot(10.0 * i, {"a": 2, "b": 4}, rate=r)
+            for i, r in enumerate((2.0, 4.0, 8.0), start=1)
+        )
+    )
     assert Drs(smoothing=2).network(CHAIN, h, {}).load == pytest.approx(6.0)
     d = 2.0
     for r in (4.0, 8.0):
@@ -165,10 +179,16 @@ def test_nothing_known_is_not_ready():
     with pytest.raises(NotReady):
         Drs().plan(CHAIN, History(CHAIN), {})
     with pytest.raises(NotReady):
-        Drs().plan(CHAIN, history(Snapshot(1.0, 1.0, {n: Sample(0, 0, 0, 1, busy_s=0) for n in CHAIN.names})), {})
+        Drs().plan(
+            CHAIN,
+            history(Snapshot(1.0, 1.0, {n: Sample(0, 0, 0, 1, busy_s=0) for n in CHAIN.names})),
+            {},
+        )
 
 
-@pytest.mark.parametrize("wrong", [{"t_max_s": 0.1}, {"alpha": 1.0}, {"model": "mg1"}, {"measure": "p99"}])
+@pytest.mark.parametrize(
+    "wrong", [{"t_max_s": 0.1}, {"alpha": 1.0}, {"model": "mg1"}, {"measure": "p99"}]
+)
 def test_wrong_constants_are_named(wrong):
     with pytest.raises(InvalidConfig):
         Drs(**wrong)
@@ -179,6 +199,8 @@ def test_published_special_case_where_only_the_general_model_is_right(load):
     # Figure 10: K = 7, bulk arrivals at the matcher. M/M/k prefers 3:3:1, GI/G/k picks 2:4:1.
     service = (0.25, 0.3, 0.02)
     plain = Network(tuple(Station(load, s) for s in service), load)
-    bulk = Network(tuple(Station(load, s, v) for s, v in zip(service, (0.6, 2.5, 1.0), strict=True)), load)
+    bulk = Network(
+        tuple(Station(load, s, v) for s, v in zip(service, (0.6, 2.5, 1.0), strict=True)), load
+    )
     assert assign_processors(plain, 7) == (3, 3, 1)
     assert assign_processors(bulk, 7) == (2, 4, 1)

@@ -6,14 +6,25 @@ from foretide.model import Forecast, Sample, Snapshot
 from foretide.plan.flow import Flow, expected_rates
 from foretide.topology import Operator, Topology
 
-SPLIT = Topology((Operator("o1"), Operator("o2", ("o1",)), Operator("o3", ("o1",)), Operator("o4", ("o2", "o3"))))
+SPLIT = Topology(
+    (Operator("o1"), Operator("o2", ("o1",)), Operator("o3", ("o1",)), Operator("o4", ("o2", "o3")))
+)
 SHARES = {("o1", "o2"): 0.7, ("o1", "o3"): 0.3, ("o2", "o4"): 0.4, ("o3", "o4"): 1.0}
 
 
 def history(topology, emitted, processed=100.0):
     h = History(topology)
     done = processed if isinstance(processed, dict) else dict.fromkeys(topology.names, processed)
-    h.append(Snapshot(10.0, 10.0, {n: Sample(done[n], done[n], 0, 1, emitted.get(n, {}), busy_s=1) for n in topology.names}))
+    h.append(
+        Snapshot(
+            10.0,
+            10.0,
+            {
+                n: Sample(done[n], done[n], 0, 1, emitted.get(n, {}), busy_s=1)
+                for n in topology.names
+            },
+        )
+    )
     return h
 
 
@@ -37,7 +48,9 @@ def test_every_source_brings_its_own_load():
 
 def test_a_loop_counts_every_round():
     t = Topology((Operator("a", ("b",), source=True), Operator("b", ("a",))))
-    assert Flow(t, {("a", "b"): 1.0, ("b", "a"): 0.2}).theta() == pytest.approx({"a": 1.25, "b": 1.25})
+    assert Flow(t, {("a", "b"): 1.0, ("b", "a"): 0.2}).theta() == pytest.approx(
+        {"a": 1.25, "b": 1.25}
+    )
     with pytest.raises(Infeasible):
         Flow(t, {("a", "b"): 1.0, ("b", "a"): 1.0}).theta()
 
@@ -48,14 +61,22 @@ def test_measured_shares_come_from_the_history():
 
 
 def test_an_operator_that_events_reach_must_have_worked():
-    h = history(SPLIT, {"o1": {"o2": 70.0, "o3": 30.0}}, {"o1": 100.0, "o2": 0.0, "o3": 10.0, "o4": 0.0})
+    h = history(
+        SPLIT, {"o1": {"o2": 70.0, "o3": 30.0}}, {"o1": 100.0, "o2": 0.0, "o3": 10.0, "o4": 0.0}
+    )
     with pytest.raises(NotReady, match="'o2' has not processed"):
         Flow.measured(SPLIT, h)
 
 
 def test_a_branch_that_nothing_takes_passes_nothing_on():
-    h = history(SPLIT, {"o1": {"o3": 100.0}, "o3": {"o4": 100.0}}, {"o1": 100.0, "o2": 0.0, "o3": 100.0, "o4": 100.0})
-    assert Flow.measured(SPLIT, h).theta() == pytest.approx({"o1": 1.0, "o2": 0.0, "o3": 1.0, "o4": 1.0})
+    h = history(
+        SPLIT,
+        {"o1": {"o3": 100.0}, "o3": {"o4": 100.0}},
+        {"o1": 100.0, "o2": 0.0, "o3": 100.0, "o4": 100.0},
+    )
+    assert Flow.measured(SPLIT, h).theta() == pytest.approx(
+        {"o1": 1.0, "o2": 0.0, "o3": 1.0, "o4": 1.0}
+    )
 
 
 def test_nothing_measured_is_not_ready():

@@ -14,7 +14,8 @@ T = Topology((Operator("a", min_replicas=2),))
 
 
 @pytest.mark.parametrize(
-    ("replicas", "busy_s", "wanted"), [(4, 40.0, 5), (4, 32.0, 4), (4, 12.0, 4), (4, 8.0, 3), (2, 0.0, 2), (4, None, 4)]
+    ("replicas", "busy_s", "wanted"),
+    [(4, 40.0, 5), (4, 32.0, 4), (4, 12.0, 4), (4, 8.0, 3), (2, 0.0, 2), (4, None, 4)],
 )
 def test_thresholds(replicas: int, busy_s: float | None, wanted: int) -> None:
     history = History(T)

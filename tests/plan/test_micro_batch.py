@@ -14,8 +14,12 @@ ONE = Topology((Operator("q"),))
 @given(
     work=st.floats(0.01, 50), interval=st.floats(0.1, 5), overhead=st.floats(0.05, 2), target=st.floats(1, 30)
 )  # fmt: skip
-def test_the_smallest_number_of_slots_that_meets_the_target(work: float, interval: float, overhead: float, target: float) -> None:
-    """Against the definition: with s slots an event waits at most interval + overhead + interval * work / s."""
+def test_the_smallest_number_of_slots_that_meets_the_target(
+    work: float, interval: float, overhead: float, target: float
+) -> None:
+    """Against the definition: with s slots an event waits at most interval + overhead + interval *
+    work / s.
+    """
     found = slots(work, interval, overhead, target)
 
     def good(s: float) -> bool:
@@ -28,14 +32,22 @@ def test_the_smallest_number_of_slots_that_meets_the_target(work: float, interva
 
 
 def history(batches: float | None = 10.0) -> History:
-    """One window of 10 s: 1000 events, 20 busy seconds, 10 batches of 0.8 s on 4 slots: 0.3 s of each is fixed cost."""
+    """One window of 10 s: 1000 events, 20 busy seconds, 10 batches of 0.8 s on 4 slots: 0.3 s of
+    each is fixed cost.
+    """
     h = History(ONE)
-    h.append(Snapshot(10.0, 10.0, {"q": Sample(1000, 1000, 0, 4, busy_s=20.0, batches=batches, batch_s=0.8)}))
+    h.append(
+        Snapshot(
+            10.0, 10.0, {"q": Sample(1000, 1000, 0, 4, busy_s=20.0, batches=batches, batch_s=0.8)}
+        )
+    )
     return h
 
 
 def test_worked_example() -> None:
-    """Interval 1 s, fixed 0.8 - 20/10/4 = 0.3 s, forecast 200/s at 20 ms = 4 slots busy; target 1.8 s: 1 * 4 / 0.5 = 8 slots."""
+    """Interval 1 s, fixed 0.8 - 20/10/4 = 0.3 s, forecast 200/s at 20 ms = 4 slots busy; target 1.8
+    s: 1 * 4 / 0.5 = 8 slots.
+    """
     plan = MicroBatch(target_s=1.8, cores=3).plan(ONE, history(), {"q": Forecast((150.0, 200.0))})
     assert plan.replicas == {"q": 8}
     assert plan.executors == 3
@@ -43,7 +55,9 @@ def test_worked_example() -> None:
 
 
 def test_the_upper_quantile_is_planned_for_and_the_maximum_holds() -> None:
-    plan = MicroBatch(target_s=60.0, max_executors=4).plan(ONE, history(), {"q": Forecast((100.0,), (400.0,))})
+    plan = MicroBatch(target_s=60.0, max_executors=4).plan(
+        ONE, history(), {"q": Forecast((100.0,), (400.0,))}
+    )
     assert plan.replicas == {"q": 10}, "8 slots busy at 80 %"
     assert plan.executors == 4
     assert "held at the maximum of 4" in plan.reasons[""]

@@ -13,7 +13,9 @@ from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
 
 def brute_force(wanted, prices, start):
     top = max(*wanted, start) + 1
-    return min(schedule_cost(s, prices, start) for s in product(*(range(w, top + 1) for w in wanted)))
+    return min(
+        schedule_cost(s, prices, start) for s in product(*(range(w, top + 1) for w in wanted))
+    )
 
 
 def naive_cost(schedule, prices, start):
@@ -36,7 +38,9 @@ def test_cost_equals_the_formula_term_by_term():
     for _ in range(100):
         prices = Prices(*rng.integers(0, 100, 4).astype(float))
         schedule, start = rng.integers(1, 9, 12), int(rng.integers(1, 9))
-        assert schedule_cost(schedule, prices, start) == pytest.approx(naive_cost(schedule.tolist(), prices, start))
+        assert schedule_cost(schedule, prices, start) == pytest.approx(
+            naive_cost(schedule.tolist(), prices, start)
+        )
 
 
 def test_equals_brute_force_on_random_cases():
@@ -47,7 +51,9 @@ def test_equals_brute_force_on_random_cases():
         prices = Prices(*rng.integers(0, 30, 4).astype(float))
         best = optimal_schedule(wanted, prices, start)
         assert (best >= wanted).all()
-        assert schedule_cost(best, prices, start) == pytest.approx(brute_force(wanted, prices, start)), (wanted, start, prices)
+        assert schedule_cost(best, prices, start) == pytest.approx(
+            brute_force(wanted, prices, start)
+        ), (wanted, start, prices)
 
 
 def test_a_short_valley_is_bridged_and_a_long_one_is_not():
@@ -76,7 +82,11 @@ def test_no_schedule_that_covers_the_need_is_cheaper(wanted, start, prices, seed
     best = optimal_schedule(wanted, Prices(*prices), start)
     least = schedule_cost(best, Prices(*prices), start)
     rng = np.random.default_rng(seed)
-    for other in (np.array(wanted), np.full(len(wanted), max(wanted)), np.maximum(wanted, rng.integers(1, 61, len(wanted)))):
+    for other in (
+        np.array(wanted),
+        np.full(len(wanted), max(wanted)),
+        np.maximum(wanted, rng.integers(1, 61, len(wanted))),
+    ):
         assert least <= schedule_cost(other, Prices(*prices), start) + 1e-6
 
 

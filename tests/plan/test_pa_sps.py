@@ -7,7 +7,9 @@ from foretide.plan.flow import Flow
 from foretide.plan.pa_sps import PaSps
 from foretide.topology import Operator, Topology
 
-SPLIT = Topology((Operator("o1"), Operator("o2", ("o1",)), Operator("o3", ("o1",)), Operator("o4", ("o2", "o3"))))
+SPLIT = Topology(
+    (Operator("o1"), Operator("o2", ("o1",)), Operator("o3", ("o1",)), Operator("o4", ("o2", "o3")))
+)
 SHARES = {("o1", "o2"): 0.7, ("o1", "o3"): 0.3, ("o2", "o4"): 0.4, ("o3", "o4"): 1.0}
 THETA = {"o1": 1.0, "o2": 0.7, "o3": 0.3, "o4": 0.58}
 
@@ -16,7 +18,10 @@ def history(backlog=None, et=0.01, window_s=1.0):
     h = History(SPLIT)
     done = {n: 100 * t for n, t in THETA.items()}
     emitted = {n: {c: done[n] * s for (p, c), s in SHARES.items() if p == n} for n in SPLIT.names}
-    samples = {n: Sample(done[n], done[n], (backlog or {}).get(n, 0.0), 1, emitted[n], busy_s=done[n] * et) for n in SPLIT.names}
+    samples = {
+        n: Sample(done[n], done[n], (backlog or {}).get(n, 0.0), 1, emitted[n], busy_s=done[n] * et)
+        for n in SPLIT.names
+    }
     h.append(Snapshot(window_s, window_s, samples))
     return h
 
@@ -24,7 +29,12 @@ def history(backlog=None, et=0.01, window_s=1.0):
 def test_worked_example_a_forecast_of_100_gives_100_70_30_58():
     plan = PaSps().plan(SPLIT, history(et=1.0), {"o1": Forecast((100.0,))})
     assert [r.split()[0] for r in plan.reasons.values()] == ["100", "70", "30", "58"]
-    assert plan.replicas == {"o1": 32, "o2": 32, "o3": 30, "o4": 32}  # et = 1 s: one replica per event, up to the pool of 32
+    assert plan.replicas == {
+        "o1": 32,
+        "o2": 32,
+        "o3": 30,
+        "o4": 32,
+    }  # et = 1 s: one replica per event, up to the pool of 32
 
 
 def test_worked_example_of_figure_4_three_service_times():
@@ -51,15 +61,21 @@ def test_the_backlog_along_the_graph_is_added_once():
 
 
 def printed_queued(topology, backlog, theta):
-    """Equation 7 as printed (and as the authors' code has it): each predecessor's queue times that predecessor's own theta."""
+    """Equation 7 as printed (and as the authors' code has it): each predecessor's queue times that
+    predecessor's own theta.
+    """
     queued = {}
     for name in topology.order:
-        queued[name] = backlog.get(name, 0.0) + sum(queued[p] * theta[p] for p in topology.predecessors(name))
+        queued[name] = backlog.get(name, 0.0) + sum(
+            queued[p] * theta[p] for p in topology.predecessors(name)
+        )
     return queued
 
 
 def drained(topology, backlog, shares):
-    """What really arrives: let every queue empty into the next operators, one whole event after another."""
+    """What really arrives: let every queue empty into the next operators, one whole event after
+    another.
+    """
     waiting = {n: backlog.get(n, 0.0) for n in topology.names}
     seen = dict(waiting)
     for name in topology.order:
@@ -77,14 +93,18 @@ def test_on_a_split_the_printed_equation_counts_events_that_go_elsewhere():
     printed = printed_queued(SPLIT, backlog, THETA)
     assert ours == pytest.approx(truth)
     assert truth["o3"] == pytest.approx(300.0)
-    assert printed["o3"] == pytest.approx(1000.0)  # every event of o1, although only 30 % go this way
+    assert printed["o3"] == pytest.approx(
+        1000.0
+    )  # every event of o1, although only 30 % go this way
     assert printed["o4"] != pytest.approx(truth["o4"], rel=0.1)
 
 
 def test_pool_and_bounds():
     ahead = {"o1": Forecast((10_000.0,))}
     assert PaSps(pool=8).plan(SPLIT, history(), ahead).replicas == dict.fromkeys(SPLIT.names, 8)
-    assert PaSps().plan(SPLIT, history(), {"o1": Forecast((0.0,))}).replicas == dict.fromkeys(SPLIT.names, 1)
+    assert PaSps().plan(SPLIT, history(), {"o1": Forecast((0.0,))}).replicas == dict.fromkeys(
+        SPLIT.names, 1
+    )
 
 
 def test_psps_plans_for_half_busy_replicas_and_forgets_the_backlog():

@@ -15,7 +15,11 @@ def allocations(n, total):
 def random_network(rng, general):
     n = int(rng.integers(1, 5))
     stations = tuple(
-        Station(float(rng.uniform(0.1, 5)), float(rng.uniform(0.01, 0.5)), float(rng.uniform(0, 3)) if general else 1.0)
+        Station(
+            float(rng.uniform(0.1, 5)),
+            float(rng.uniform(0.01, 0.5)),
+            float(rng.uniform(0, 3)) if general else 1.0,
+        )
         for _ in range(n)
     )
     return Network(stations, load=float(rng.uniform(0.5, 5)))
@@ -54,11 +58,14 @@ def test_a_target_below_the_service_times_says_what_would_do():
     network = Network((Station(10.0, 0.1), Station(5.0, 0.5)), load=10.0)
     with pytest.raises(Infeasible, match=r"service alone takes 350\.0 ms"):
         min_processors(network, 0.3)
-    assert network.sojourn_s(min_processors(network, network.service_s)) == pytest.approx(network.service_s, rel=1e-9)
+    assert network.sojourn_s(min_processors(network, network.service_s)) == pytest.approx(
+        network.service_s, rel=1e-9
+    )
 
 
 def test_visits_weigh_the_service_times():
-    # The printed check sums 1/mu unweighted (1.1 s) and would refuse this target although it can be met.
+    # The printed check sums 1/mu unweighted (1.1 s) and would refuse this target although it can be
+    # met.
     network = Network((Station(10.0, 0.1), Station(0.1, 1.0)), load=10.0)
     assert network.sojourn_s(min_processors(network, 0.2)) <= 0.2
 
@@ -68,7 +75,9 @@ def test_the_test_networks_of_the_authors():
     assert assign_processors(chain, 3) == (2, 1)
     paths = Network((Station(8.0, 1 / 10), Station(4.8, 1 / 5), Station(8.0, 1 / 15)), load=8.0)
     assert assign_processors(paths, 4) == (1, 2, 1)
-    loop = Network((Station(10.0, 1 / 10.5), Station(10.0, 1 / 15)), load=8.0)  # 8/s from outside, 0.2 comes back
+    loop = Network(
+        (Station(10.0, 1 / 10.5), Station(10.0, 1 / 15)), load=8.0
+    )  # 8/s from outside, 0.2 comes back
     assert assign_processors(loop, 3) == (2, 1)
 
 

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretide.errors import Infeasible
-from foretide.plan.queueing import erlang_b, erlang_c, network_sojourn_s, sojourn_s, traffic, variability
+from foretide.plan.queueing import (
+    erlang_b,
+    erlang_c,
+    network_sojourn_s,
+    sojourn_s,
+    traffic,
+    variability,
+)
 
 
 def by_factorials(k, a):
@@ -44,13 +51,19 @@ def test_stable_at_ten_thousand_servers():
 
 def test_a_single_server_is_the_known_formula():
     assert sojourn_s(1, 8.0, 0.1) == pytest.approx(1 / (10 - 8))
-    assert sojourn_s(1, 8.0, 0.1, variability(1.0, 0.0)) == pytest.approx(0.1 + 0.5 * 0.8 / (10 - 8))  # M/D/1
+    assert sojourn_s(1, 8.0, 0.1, variability(1.0, 0.0)) == pytest.approx(
+        0.1 + 0.5 * 0.8 / (10 - 8)
+    )  # M/D/1
     assert sojourn_s(2, 0.0, 0.1) == pytest.approx(0.1)
     assert sojourn_s(1, 1e9, 0.0) == 0.0
 
 
 def test_what_was_not_measured_counts_as_exponential():
-    assert (variability(None, None), variability(3.0, None), variability(0.0, 0.0)) == (1.0, 2.0, 0.0)
+    assert (variability(None, None), variability(3.0, None), variability(0.0, 0.0)) == (
+        1.0,
+        2.0,
+        0.0,
+    )
 
 
 @settings(deadline=None, max_examples=200)
@@ -80,4 +93,6 @@ def test_a_loop_that_never_dies_out_is_infeasible(p):
 
 
 def test_network_time_weighs_operators_by_their_visits():
-    assert network_sojourn_s([10.0, 5.0, 0.0], [0.1, 0.4, math.inf], load=10.0) == pytest.approx(0.1 + 0.2)
+    assert network_sojourn_s([10.0, 5.0, 0.0], [0.1, 0.4, math.inf], load=10.0) == pytest.approx(
+        0.1 + 0.2
+    )

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import Seen, chromium
 
 from foretide.forecast.leaderboard import Leaderboard, leaderboard
 from foretide.load import Load
 from foretide.report.forecasts import render_forecasts, verdict, write_forecasts
-from tests.browser import Seen, chromium
 
 RATES = 100 + 40 * np.sin(np.arange(600) / 9)
 
@@ -41,7 +41,10 @@ def test_each_line_stands_at_the_window_it_speaks_of(every: int) -> None:
 
 
 def test_the_sentence_names_the_best_and_its_gain() -> None:
-    assert re.match(r"lr-lags erred least over 3 steps ahead: .*% of the load\. That is .*% less than repeating", verdict(found()))
+    assert re.match(
+        r"lr-lags erred least over 3 steps ahead: .*% of the load\. That is .*% less than repeating",
+        verdict(found()),
+    )
 
 
 def test_nothing_in_a_name_can_break_out() -> None:
@@ -52,7 +55,9 @@ def test_nothing_in_a_name_can_break_out() -> None:
 
 @pytest.mark.slow
 def test_a_browser_draws_it_without_complaint(tmp_path: Path) -> None:
-    page_file = write_forecasts(tmp_path / "page.html", Load("wave", RATES), found(), "foretide forecast wave")
+    page_file = write_forecasts(
+        tmp_path / "page.html", Load("wave", RATES), found(), "foretide forecast wave"
+    )
     seen = Seen()
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1000, "height": 900})

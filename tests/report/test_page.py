@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import Seen, chromium
+from runs import FollowingWorld
 
 from foretide.apps import app
 from foretide.cli import report as closing
@@ -15,14 +17,17 @@ from foretide.report import Page, of_comparison, of_journal, render, write
 from foretide.sim.compare import Case, Comparison, compare
 from foretide.systems import system
 from foretide.testing import ScriptedWorld
-from tests.browser import Seen, chromium
-from tests.runs import FollowingWorld
 
 STEPS = Load("steps", np.repeat([20.0, 90.0, 20.0], 100))
 
 
 def comparison(*names: str) -> Comparison:
-    return compare(Case(app("two-paths"), STEPS, 10.0), [system(n) for n in names], processes=1, new_world=FollowingWorld)
+    return compare(
+        Case(app("two-paths"), STEPS, 10.0),
+        [system(n) for n in names],
+        processes=1,
+        new_world=FollowingWorld,
+    )
 
 
 def data_of(text: str) -> dict:
@@ -45,7 +50,14 @@ def test_the_page_holds_its_data_and_asks_nobody() -> None:
 
 def test_nothing_in_a_name_can_break_out_of_the_data() -> None:
     page = of_comparison(comparison("srea"))
-    evil = Page("</script><b>", page.topology, page.runs, (("a", "<i>"),), {"x": "</script><script>alert(1)"}, "</script>")
+    evil = Page(
+        "</script><b>",
+        page.topology,
+        page.runs,
+        (("a", "<i>"),),
+        {"x": "</script><script>alert(1)"},
+        "</script>",
+    )
     text = render(evil)
     assert text.count("</script>") == 3
     assert data_of(text)["left_out"] == {"x": "</script><script>alert(1)"}
@@ -70,7 +82,9 @@ def test_a_page_without_a_run_is_an_error() -> None:
 def journal_of(folder: Path) -> Path:
     """A live run: the loop on a scripted world, journalled."""
     chain = app("chain")
-    world = ScriptedWorld(chain.topology, {"first": 0.1, "second": 1 / 15}, lambda at: STEPS.at(at - 1.7e9 - 5))
+    world = ScriptedWorld(
+        chain.topology, {"first": 0.1, "second": 1 / 15}, lambda at: STEPS.at(at - 1.7e9 - 5)
+    )
     run = Run("live", "srea", chain.topology, 10.0, 1.7e9, mode="act", target_latency_s=1.0)
     with Journal(folder / "journal.jsonl", run) as journal:
         loop = system("srea").autoscaler(chain.topology, world, world, record=journal.append)
@@ -94,14 +108,18 @@ def test_a_finished_live_run_is_a_page_too(tmp_path: Path) -> None:
 
 
 def balanced_journal(folder: Path) -> Path:
-    """A live run whose grouping learns: in every window another of three replicas is the straggler, less so over time."""
+    """A live run whose grouping learns: in every window another of three replicas is the straggler,
+    less so over time.
+    """
     chain = app("chain")
     run = Run("live", "dabs-storm", chain.topology, 10.0, 1.7e9)
     with Journal(folder / "journal.jsonl", run) as journal:
         for i in range(1, 10):
             busy_s = np.full(3, 4.0) if i > 6 else np.roll([6.0, 4.0, 2.0], i)
             samples = {
-                "first": Sample(30, 30, 0, 3, {"second": 30}, 12.0, 30, replica_busy_s=tuple(busy_s.tolist())),
+                "first": Sample(
+                    30, 30, 0, 3, {"second": 30}, 12.0, 30, replica_busy_s=tuple(busy_s.tolist())
+                ),
                 "second": Sample(30, 30, 0, 1, {}, 3.0, replica_busy_s=(3.0,)),
             }
             at = 1.7e9 + i * 10.0
@@ -128,12 +146,20 @@ def test_the_picture_of_busy_time_before_and_after(tmp_path: Path) -> None:
         rows = tab.locator("#balance .balance-row")
         told = [rows.nth(i).locator("span").inner_text().split("\n") for i in range(rows.count())]
         assert told == [["first third", "max/mean 1.50"], ["last third", "max/mean 1.00"]]
-        heights = [rows.nth(i).locator("b").evaluate_all("bars => bars.map(b => b.style.height)") for i in range(2)]
-        assert [[round(float(h.rstrip("%"))) for h in row] for row in heights] == [[100, 67, 33], [67, 67, 67]]
+        heights = [
+            rows.nth(i).locator("b").evaluate_all("bars => bars.map(b => b.style.height)")
+            for i in range(2)
+        ]
+        assert [[round(float(h.rstrip("%"))) for h in row] for row in heights] == [
+            [100, 67, 33],
+            [67, 67, 67],
+        ]
 
 
 def test_a_journal_without_a_window_is_an_error(tmp_path: Path) -> None:
-    Journal(tmp_path / "journal.jsonl", Run("live", "srea", app("chain").topology, 10.0, 0.0)).close()
+    Journal(
+        tmp_path / "journal.jsonl", Run("live", "srea", app("chain").topology, 10.0, 0.0)
+    ).close()
     with pytest.raises(InvalidConfig, match="no measured window"):
         of_journal(tmp_path)
 
@@ -149,7 +175,9 @@ LINED_UP = """() => { const box = at => document.querySelector(`#percentiles ${a
 @pytest.mark.slow
 def test_every_chart_is_drawn_in_a_real_browser(tmp_path: Path) -> None:
     pages = {
-        "comparison": of_comparison(comparison("srea", "static", "clairvoyant", "spea", "ds2", "lcp")),
+        "comparison": of_comparison(
+            comparison("srea", "static", "clairvoyant", "spea", "ds2", "lcp")
+        ),
         "one": of_comparison(comparison("srea")),
         "live": of_journal(journal_of(tmp_path)),
     }
@@ -157,13 +185,23 @@ def test_every_chart_is_drawn_in_a_real_browser(tmp_path: Path) -> None:
         for name, page in pages.items():
             file = write(tmp_path / f"{name}.html", page)
             for scheme, width in (("light", 1280), ("dark", 390)):
-                tab = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})  # type: ignore[arg-type]
+                tab = browser.new_page(
+                    color_scheme=scheme, viewport={"width": width, "height": 800}
+                )  # type: ignore[arg-type]
                 seen = Seen()
                 seen.watch(tab)
                 tab.goto(file.as_uri())
                 charts = tab.locator("[data-chart]")
                 names = {charts.nth(i).get_attribute("data-chart") for i in range(charts.count())}
-                expected = {"cost", "percentiles", "load", "replicas", "latency", "backlog", "utilization"}
+                expected = {
+                    "cost",
+                    "percentiles",
+                    "load",
+                    "replicas",
+                    "latency",
+                    "backlog",
+                    "utilization",
+                }
                 assert expected | {f"operator-{o}" for o in page.topology.names} <= names
                 assert tab.locator("[data-chart]:not([data-drawn])").count() == 0
                 canvases = tab.locator("canvas")
@@ -203,7 +241,9 @@ def test_the_page_answers_to_a_person(tmp_path: Path) -> None:
         assert (seen.errors, seen.foreign) == ([], set())
 
 
-def test_a_run_that_just_ended_gets_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_just_ended_gets_its_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     closing.close(journal_of(tmp_path))
     assert (tmp_path / "report.html").stat().st_size > 50_000
     closing.close(tmp_path / "elsewhere")

@@ -11,16 +11,22 @@ from foretide.errors import InvalidConfig, NotReady
 from foretide.journal import Journal, Run
 from foretide.load import Load
 from foretide.model import Decision, Plan, Snapshot
-from foretide.sim.batch import BatchCosts
 from foretide.sim.calibrate import calibrate, fitted
-from foretide.sim.world import World
+from foretide.sim.environment import World
+from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Operator, Topology
 
 PIPELINE = App(
     "known",
     "three operators, one of them random",
     "test",
-    Topology((Operator("parse"), Operator("rate", inputs=("parse",)), Operator("store", inputs=("rate",)))),
+    Topology(
+        (
+            Operator("parse"),
+            Operator("rate", inputs=("parse",)),
+            Operator("store", inputs=("rate",)),
+        )
+    ),
     {"parse": Service(0.002), "rate": Service(0.01, "exponential"), "store": Service(0.001)},
     selectivity={("parse", "rate"): 0.7},
     arrivals="poisson",
@@ -29,7 +35,9 @@ COSTS = BatchCosts(2.0, task_s=0.0, overheads_s={"parse": 0.4, "rate": 0.9, "sto
 
 
 def recorded(seed: int) -> list[Snapshot]:
-    """Three minutes of a rising load; the random operator gets a second replica half-way and a third later."""
+    """Three minutes of a rising load; the random operator gets a second replica half-way and a
+    third later.
+    """
     load = Load("rising", np.linspace(40, 220, 180))
     world = World(PIPELINE, load, mode="batch", batch=COSTS, window_s=10.0, seed=seed)
     seen = []
@@ -57,7 +65,9 @@ def test_known_parameters_are_found_again():
 def test_the_second_half_is_foretold_from_the_first(tmp_path):
     seen = recorded(4)
     twin = calibrate(journal_of(tmp_path / "run.jsonl", seen), trigger_s=2.0, until_s=90.0)
-    assert mean_latency_ms(twin.replay(seen)[9:]) == pytest.approx(mean_latency_ms(seen[9:]), rel=0.1)
+    assert mean_latency_ms(twin.replay(seen)[9:]) == pytest.approx(
+        mean_latency_ms(seen[9:]), rel=0.1
+    )
 
 
 def journal_of(path: Path, snapshots: list[Snapshot]) -> Path:
@@ -88,7 +98,10 @@ def test_windows_of_an_earlier_life_with_other_operators_are_left_out(tmp_path):
 
 
 def test_windows_in_which_nothing_was_offered_are_an_error():
-    drained = [replace(s, samples={n: replace(x, arrived=0.0, offered=0.0) for n, x in s.samples.items()}) for s in recorded(4)[:2]]
+    drained = [
+        replace(s, samples={n: replace(x, arrived=0.0, offered=0.0) for n, x in s.samples.items()})
+        for s in recorded(4)[:2]
+    ]
     with pytest.raises(NotReady, match="no batch of operator 'parse' ends in the twin"):
         fitted(PIPELINE.topology, drained, trigger_s=2.0)
 

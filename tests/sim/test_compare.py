@@ -2,15 +2,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from runs import FollowingWorld
 
 from foretide.apps import APPS, App, app
 from foretide.errors import InvalidConfig
+from foretide.figures.metrics import figures
 from foretide.load import Load, load
-from foretide.metrics import figures
 from foretide.model import Prices
 from foretide.sim.compare import Case, compare, engine_named, observing, simulate
 from foretide.systems import system
-from tests.runs import FollowingWorld
 
 STEPS = Load("steps", np.repeat([20.0, 90.0, 20.0], 100))
 CASE = Case(app("chain"), STEPS, window_s=10.0)
@@ -18,14 +18,23 @@ CASE = Case(app("chain"), STEPS, window_s=10.0)
 
 def test_the_true_need_follows_from_load_visits_and_service_times() -> None:
     case = Case(app("loop-back"), STEPS, window_s=100.0)  # 1.25 visits each, 0.1 s and 1/15 s
-    assert {n: v.tolist() for n, v in case.needs().items()} == {"first": [3, 12, 3], "second": [2, 8, 2]}
+    assert {n: v.tolist() for n, v in case.needs().items()} == {
+        "first": [3, 12, 3],
+        "second": [2, 8, 2],
+    }
     assert case.start() == {"first": 3, "second": 2}
 
 
 def test_every_system_meets_the_same_load_and_the_same_optimum() -> None:
     told: list[tuple[str, int, int]] = []
     names = ["srea", "static", "clairvoyant"]
-    found = compare(CASE, [system(n) for n in names], lambda *news: told.append(news), processes=1, new_world=FollowingWorld)
+    found = compare(
+        CASE,
+        [system(n) for n in names],
+        lambda *news: told.append(news),
+        processes=1,
+        new_world=FollowingWorld,
+    )
     assert [r.system for r in found.runs] == names
     assert len({r.optimum_cost for r in found.runs}) == 1
     by_name = {r.system: r.figures for r in found.runs}
@@ -50,14 +59,18 @@ def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> No
     def fine(case: Case, chosen: object) -> FollowingWorld:
         return FollowingWorld(Case(case.app, case.load, 1.0), system("srea"))
 
-    record = simulate(CASE, system("pa-sps", forecaster="basic", forecaster_constants={}), new_world=fine)
+    record = simulate(
+        CASE, system("pa-sps", forecaster="basic", forecaster_constants={}), new_world=fine
+    )
     assert [s.window_s for s in record.snapshots] == [10.0] * 30
     assert record.offered().sum() == pytest.approx(STEPS.total)
     assert figures(record).input_mape is not None
 
 
 def test_a_system_that_cannot_plan_here_is_left_out_with_its_reason() -> None:
-    found = compare(CASE, [system("fugu-local"), system("static")], processes=1, new_world=FollowingWorld)
+    found = compare(
+        CASE, [system("fugu-local"), system("static")], processes=1, new_world=FollowingWorld
+    )
     assert [r.system for r in found.runs] == ["static"]
     assert "never planned" in found.left_out["fugu-local"]
 
@@ -87,7 +100,9 @@ def test_side_by_side_gives_what_one_after_the_other_gives() -> None:
 
 @pytest.mark.slow
 def test_workers_end_when_nobody_listens_to_their_news() -> None:
-    """News of 600,000 bytes, ten times what a pipe holds: a worker that could not send them would never end."""
+    """News of 600,000 bytes, ten times what a pipe holds: a worker that could not send them would
+    never end.
+    """
     systems = [replace(system("static"), name=letter * 10_000) for letter in "ab"]
     assert [r.system[0] for r in compare(CASE, systems, processes=2).runs] == ["a", "b"]
 

@@ -23,6 +23,8 @@ def test_beyond_the_limit_values_keep_a_tenth_of_a_percent():
 
 def test_a_windows_figures_are_nearest_ranks():
     found = summary(np.array([0.4, 0.1, 0.3, 0.2], np.float32), target_s=0.25)
-    assert (found.p50_ms, found.p90_ms, found.p99_ms, found.mean_ms) == pytest.approx((200, 400, 400, 250))
+    assert (found.p50_ms, found.p90_ms, found.p99_ms, found.mean_ms) == pytest.approx(
+        (200, 400, 400, 250)
+    )
     assert (found.count, found.within) == (4, 2)
     assert summary(np.zeros(0, np.float32), 1.0) is None

@@ -1,6 +1,7 @@
 """Ten million events in bounded memory.
 
-The highest use is read from /proc: what getrusage tells of a child includes the process that started it.
+The highest use is read from /proc: what getrusage tells of a child includes the process that
+started it.
 """
 
 import subprocess
@@ -13,7 +14,7 @@ import re
 import numpy as np
 from foretide.apps import app
 from foretide.load import Load
-from foretide.sim.world import World
+from foretide.sim.environment import World
 world = World(app("twitter-linear"), Load("steady", np.full(10_000, {rate})), window_s=100.0, replicas={replicas})
 for i in range(100):
     world.read((i + 1) * 100.0)
@@ -24,12 +25,18 @@ print(len(values), int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "replicas", [{"parse": 2, "spam": 2, "topic": 2, "store": 2}, {"parse": 2, "spam": 1, "topic": 2, "store": 2}]
+    "replicas",
+    [
+        {"parse": 2, "spam": 2, "topic": 2, "store": 2},
+        {"parse": 2, "spam": 1, "topic": 2, "store": 2},
+    ],
 )
 def test_ten_million_events_stay_under_a_gigabyte_and_a_half(replicas):
     """Once all of them leave, once most of them are left behind."""
     script = SCRIPT.format(rate=1000.0, replicas=replicas)
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     left, mebibytes = map(float, found.stdout.split())
     assert left > 1e6
     assert mebibytes < 1430  # 1.5 GB

@@ -7,9 +7,9 @@ from foretide.apps import App, Service, Values
 from foretide.errors import ActuationError, InvalidConfig, NotReady
 from foretide.load import Load
 from foretide.model import Plan
+from foretide.sim.environment import World
 from foretide.sim.hosts import HostCosts
 from foretide.sim.reconfigure import Executors, Pool, Restart, dealt
-from foretide.sim.world import World
 from foretide.topology import Operator, Topology
 
 NAMES = ("a", "b")
@@ -17,8 +17,12 @@ NAMES = ("a", "b")
 
 def two(service_s: float = 0.1, **app: object) -> App:
     """Two operators in a row."""
-    topology = Topology((Operator("a", max_replicas=8), Operator("b", inputs=("a",), max_replicas=8)))
-    return App("two", "", "test", topology, {n: Service(service_s) for n in NAMES}, values=Values(1), **app)
+    topology = Topology(
+        (Operator("a", max_replicas=8), Operator("b", inputs=("a",), max_replicas=8))
+    )
+    return App(
+        "two", "", "test", topology, {n: Service(service_s) for n in NAMES}, values=Values(1), **app
+    )
 
 
 def world(counts: list[float], app: App | None = None, **settings: object) -> World:
@@ -47,7 +51,9 @@ def test_a_restart_stops_the_whole_topology():
     w.read(0.25)  # two events are done at a, the third is half-way
     w.apply(Plan({"b": 2}))
     stopped = w.read(3.0).samples
-    assert (stopped["a"].processed, stopped["a"].busy_s, stopped["a"].backlog) == pytest.approx((0, 0, 2))
+    assert (stopped["a"].processed, stopped["a"].busy_s, stopped["a"].backlog) == pytest.approx(
+        (0, 0, 2)
+    )
     after = w.read(4.0).samples
     assert (after["a"].processed, after["b"].processed, after["b"].replicas) == (2, 3, 2)
     assert after["a"].busy_s == pytest.approx(0.15)
@@ -91,7 +97,9 @@ def test_a_window_that_has_not_begun_is_not_ready():
 
 
 def test_waiting_events_are_dealt_anew_when_replicas_change():
-    """Eight events at one replica, 0.1 s each; four replicas from 0.1 s on finish the other seven by 0.3 s."""
+    """Eight events at one replica, 0.1 s each; four replicas from 0.1 s on finish the other seven
+    by 0.3 s.
+    """
     w = world([8] + [0] * 3, two(0.1))
     w.read(0.1)
     w.apply(Plan({"a": 4}))
@@ -100,9 +108,20 @@ def test_waiting_events_are_dealt_anew_when_replicas_change():
 
 @pytest.mark.parametrize("mode", ["events", "fluid"])
 def test_an_overloaded_host_slows_its_replicas(mode):
-    """Two operators that want a core each share one: each gets half; on two hosts both get all they want."""
+    """Two operators that want a core each share one: each gets half; on two hosts both get all they
+    want.
+    """
     topology = Topology((Operator("a"), Operator("b")))
-    busy = App("busy", "", "test", topology, {n: Service(0.1) for n in NAMES}, values=Values(1), hosts=2, arrivals="poisson")
+    busy = App(
+        "busy",
+        "",
+        "test",
+        topology,
+        {n: Service(0.1) for n in NAMES},
+        values=Values(1),
+        hosts=2,
+        arrivals="poisson",
+    )
     load = Load("full", np.full(400, 19.0))
     processed = {}
     for first in (1, 2):
@@ -116,14 +135,23 @@ def test_an_overloaded_host_slows_its_replicas(mode):
 
 @pytest.mark.parametrize("mode", ["events", "fluid"])
 def test_a_placement_starts_hosts_moves_operators_and_releases_what_is_empty(mode):
-    w = world([2] * 20, two(0.01, hosts=3), mode=mode, hosts=HostCosts(start_s=2.0, migration_s=1.0, first=1))
+    w = world(
+        [2] * 20,
+        two(0.01, hosts=3),
+        mode=mode,
+        hosts=HostCosts(start_s=2.0, migration_s=1.0, first=1),
+    )
     assert [h.name for h in w.read(1.0).hosts] == ["host-1"]
     w.apply(Plan({"a": 1, "b": 1}, placement={"a": ("host-1",), "b": ("extra",)}))
     assert [h.name for h in w.read(2.0).hosts] == ["host-1"]  # the new host is still starting
     moved = w.read(4.0)
     assert {h.name: set(h.loads) for h in moved.hosts} == {"host-1": {"a"}, "extra": {"b"}}
-    assert moved.samples["b"].processed < moved.samples["a"].processed  # b stood still while it moved
-    w.apply(Plan({"a": 1, "b": 1}, placement={"a": ("extra",), "b": ("extra",)}, release=("host-1",)))
+    assert (
+        moved.samples["b"].processed < moved.samples["a"].processed
+    )  # b stood still while it moved
+    w.apply(
+        Plan({"a": 1, "b": 1}, placement={"a": ("extra",), "b": ("extra",)}, release=("host-1",))
+    )
     assert [h.name for h in w.read(6.0).hosts] == ["extra"]
     with pytest.raises(ActuationError, match="there are only 3"):
         w.apply(Plan({"a": 1}, placement={"a": ("x", "y", "z")}))

@@ -1,4 +1,6 @@
-"""Systems that scale by host or by CPU come to rest under a constant load: no crash, a reason for everything, no oscillation."""
+"""Systems that scale by host or by CPU come to rest under a constant load: no crash, a reason for
+everything, no oscillation.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,8 @@ import pytest
 from foretide.apps import app
 from foretide.load import Load
 from foretide.model import Decision
+from foretide.sim.environment import World
 from foretide.sim.hosts import HostCosts
-from foretide.sim.world import World
 from foretide.systems import system
 
 WINDOWS, SETTLED = 100, 50
@@ -25,7 +27,9 @@ def steady(name: str, of: str, rate: float) -> list[Decision]:
     return [loop.step(i * described.window_s) for i in range(1, WINDOWS + 1)]
 
 
-HOST_CASES = [(s, "ticks", r) for s in ("fugu-local", "fugu-global", "fugu-rl") for r in (60.0, 150.0)]
+HOST_CASES = [
+    (s, "ticks", r) for s in ("fugu-local", "fugu-global", "fugu-rl") for r in (60.0, 150.0)
+]
 LOADED = (("insensitive", 50.0), ("twitter-linear", 500.0), ("opinion", 50.0))
 CPU_CASES = [(s, a, r) for s in ("dabs-storm", "incremental", "rlearning") for a, r in LOADED]
 
@@ -48,7 +52,9 @@ def test_comes_to_rest_under_a_constant_load(name: str, of: str, rate: float) ->
 def test_a_failing_world_leaves_a_host_planner_consistent() -> None:
     """The actuator refuses once: the next windows plan from what runs, and the loop goes on."""
     described = app("ticks")
-    world = World(described, Load("steady", np.full(600, 150.0)), hosts=HostCosts(start_s=5.0, first=5))
+    world = World(
+        described, Load("steady", np.full(600, 150.0)), hosts=HostCosts(start_s=5.0, first=5)
+    )
     refused = []
 
     class Refusing:

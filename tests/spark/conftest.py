@@ -9,7 +9,9 @@ from foretide.spark import session
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests on the shared session run one after another in one process; those that start a Spark of their own may run beside them."""
+    """Tests on the shared session run one after another in one process; those that start a Spark of
+    their own may run beside them.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("session"))

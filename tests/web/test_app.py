@@ -7,14 +7,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from site_client import BEARER, Client, site
+from tweets_world import TWEETS
 
 from foretide.control import asked_mode
 from foretide.journal import read
 from foretide.web.records import Columns, Decisions, State
 from foretide.web.security import BODY_LIMIT_BYTES, HEADERS
-
-from .site import BEARER, Client, site
-from .world import TWEETS
 
 
 @pytest.fixture
@@ -27,14 +26,27 @@ def test_state_tells_the_run_and_where_it_stands(client: Client, tmp_path: Path)
     state = msgspec.json.decode(client.get("/api/state").content, type=State)
     run, decisions = read(tmp_path / "journal.jsonl")
     assert state.run is not None
-    assert (state.run.name, state.run.system, state.run.target_latency_ms) == (run.name, run.system, 2000)
-    assert [(o.name, o.inputs) for o in state.run.operators] == [(o.name, o.inputs) for o in TWEETS.operators]
-    assert (state.now.decisions, state.now.at, state.now.live, state.now.asked_mode) == (40, decisions[-1].at, True, "act")
+    assert (state.run.name, state.run.system, state.run.target_latency_ms) == (
+        run.name,
+        run.system,
+        2000,
+    )
+    assert [(o.name, o.inputs) for o in state.run.operators] == [
+        (o.name, o.inputs) for o in TWEETS.operators
+    ]
+    assert (state.now.decisions, state.now.at, state.now.live, state.now.asked_mode) == (
+        40,
+        decisions[-1].at,
+        True,
+        "act",
+    )
 
 
 def test_series_of_all_and_of_one_operator(client: Client) -> None:
     overall = msgspec.json.decode(client.get("/api/series").content, type=Columns)
-    one = msgspec.json.decode(client.get("/api/series?operator=spam&range=whole").content, type=Columns)
+    one = msgspec.json.decode(
+        client.get("/api/series?operator=spam&range=whole").content, type=Columns
+    )
     assert len(overall.at) == len(one.at) == 40
     assert (overall.range, one.range, one.operator) == ("recent", "whole", "spam")
     assert all(len(c) == 40 for c in (*overall.channels.values(), *one.channels.values()))
@@ -44,15 +56,21 @@ def test_decisions_are_paged_without_loss(client: Client) -> None:
     seen: list[int] = []
     since = 0
     while True:
-        page = msgspec.json.decode(client.get(f"/api/decisions?since={since}&limit=7").content, type=Decisions)
+        page = msgspec.json.decode(
+            client.get(f"/api/decisions?since={since}&limit=7").content, type=Decisions
+        )
         if not page.decisions:
             break
         seen += [d.seq for d in page.decisions]
         since = page.next_since
     assert seen == list(range(40))
-    newest = msgspec.json.decode(client.get("/api/decisions?limit=3&changes=true").content, type=Decisions)
+    newest = msgspec.json.decode(
+        client.get("/api/decisions?limit=3&changes=true").content, type=Decisions
+    )
     assert all(d.changes or d.outcome == "failed" for d in newest.decisions)
-    older = client.get(f"/api/decisions?limit=3&changes=true&before={newest.decisions[0].seq}").json()["decisions"]
+    older = client.get(
+        f"/api/decisions?limit=3&changes=true&before={newest.decisions[0].seq}"
+    ).json()["decisions"]
     assert [d["seq"] for d in older] < [newest.decisions[0].seq]
 
 
@@ -76,7 +94,9 @@ def test_next_since_waits_for_what_is_not_there_yet(client: Client) -> None:
         ("/static/%2e%2e/app.py", 404, ""),
     ],
 )
-def test_a_wrong_request_gets_a_sentence(client: Client, path: str, status: int, words: str) -> None:
+def test_a_wrong_request_gets_a_sentence(
+    client: Client, path: str, status: int, words: str
+) -> None:
     answer = client.get(path)
     assert answer.status_code == status
     assert words in answer.json()["error"]
@@ -86,7 +106,11 @@ def test_changing_the_mode_needs_the_token_even_on_loopback(client: Client, tmp_
     def put(headers: dict[str, str]) -> int:
         return client.put("/api/mode", json={"mode": "advise"}, headers=headers).status_code
 
-    wrong = ({}, {"Authorization": "Bearer wrong"}, {"Authorization": BEARER["Authorization"].replace("Bearer", "Basic")})
+    wrong = (
+        {},
+        {"Authorization": "Bearer wrong"},
+        {"Authorization": BEARER["Authorization"].replace("Bearer", "Basic")},
+    )
     assert [put(h) for h in wrong] == [401, 401, 401]
     assert asked_mode(tmp_path / "control.json") == "act"
     assert put(BEARER) == 200
@@ -106,7 +130,9 @@ def test_changing_the_mode_needs_the_token_even_on_loopback(client: Client, tmp_
         (b'{"mode":"act"}' + b" " * BODY_LIMIT_BYTES, "application/json", 413),
     ],
 )
-def test_a_body_that_is_not_a_mode_changes_nothing(client: Client, tmp_path: Path, body: bytes, kind: str, status: int) -> None:
+def test_a_body_that_is_not_a_mode_changes_nothing(
+    client: Client, tmp_path: Path, body: bytes, kind: str, status: int
+) -> None:
     answer = client.put("/api/mode", content=body, headers={**BEARER, "Content-Type": kind})
     assert answer.status_code == status
     assert answer.json()["error"]
@@ -118,7 +144,9 @@ def test_an_oversized_body_without_a_length_is_413_too(client: Client) -> None:
         for _ in range(20):
             yield b" " * 1024
 
-    answer = client.put("/api/mode", content=parts(), headers={**BEARER, "Content-Type": "application/json"})
+    answer = client.put(
+        "/api/mode", content=parts(), headers={**BEARER, "Content-Type": "application/json"}
+    )
     assert answer.status_code == 413
 
 
@@ -160,7 +188,14 @@ def test_the_page_has_nothing_inline_and_asks_nobody_else(client: Client) -> Non
 
 def test_on_any_other_address_reading_needs_the_token(tmp_path: Path) -> None:
     with site(tmp_path, private=True) as client:
-        for path in ("/api/state", "/api/series", "/api/decisions", "/api/stream", "/api/openapi.json", "/metrics"):
+        for path in (
+            "/api/state",
+            "/api/series",
+            "/api/decisions",
+            "/api/stream",
+            "/api/openapi.json",
+            "/metrics",
+        ):
             assert client.get(path).status_code == 401, path
         assert client.get("/api/state", headers=BEARER).status_code == 200
         assert client.get("/metrics", headers=BEARER).status_code == 200
@@ -170,5 +205,11 @@ def test_on_any_other_address_reading_needs_the_token(tmp_path: Path) -> None:
 
 def test_another_host_name_is_refused_on_loopback(client: Client) -> None:
     """A page elsewhere that makes its own name point here (DNS rebinding) learns nothing."""
-    for host, status in (("evil.example", 421), ("localhost:8765", 200), ("[::1]:8765", 200), ("127.0.0.1", 200), ("", 421)):
+    for host, status in (
+        ("evil.example", 421),
+        ("localhost:8765", 200),
+        ("[::1]:8765", 200),
+        ("127.0.0.1", 200),
+        ("", 421),
+    ):
         assert client.get("/api/state", headers={"Host": host}).status_code == status, host

@@ -1,4 +1,6 @@
-"""The page in a real browser while a scripted run is being written: every chart, every number, the switch, phone and desktop."""
+"""The page in a real browser while a scripted run is being written: every chart, every number, the
+switch, phone and desktop.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from browser import ARTIFACTS, Seen, chromium
 from playwright.sync_api import Browser, Page, expect
+from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps
 
 from foretide.control import ModeSwitch
 from foretide.model import Decision
 from foretide.web import serve
 from foretide.web.server import Served
-
-from ..browser import ARTIFACTS, Seen, chromium
-from .world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
@@ -51,7 +52,12 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[Live]:
     with ModeSwitch(tmp_path / "control.json", "act") as switch:
-        run = steps(World(TWEETS, SERVICE_TIME_S, load, share=SHARE), tmp_path / "journal.jsonl", 1000, switch)
+        run = steps(
+            World(TWEETS, SERVICE_TIME_S, load, share=SHARE),
+            tmp_path / "journal.jsonl",
+            1000,
+            switch,
+        )
         first = next(run)
         with serve(tmp_path, port=0) as site:
             yield Live(site, run, first)
@@ -73,7 +79,9 @@ def waits_for(page: Page, windows: int) -> None:
 
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_chart_is_drawn_and_numbers_match_the_journal(browser: Browser, live: Live, size: str, theme: str) -> None:
+def test_every_chart_is_drawn_and_numbers_match_the_journal(
+    browser: Browser, live: Live, size: str, theme: str
+) -> None:
     page, seen = opened(browser, live.site, size, theme)
     live.go(229)  # the read of window 100 fails: 229 of 230 windows were measured
     waits_for(page, 229)
@@ -86,7 +94,9 @@ def test_every_chart_is_drawn_and_numbers_match_the_journal(browser: Browser, li
         assert page.evaluate(PAINTED, chart) > 10, chart
     expect(page.locator("#v-load")).to_have_text(f"{(samples['parse'].offered or 0) / 10:.0f}")
     expect(page.locator("#v-replicas")).to_have_text(str(sum(s.replicas for s in samples.values())))
-    expect(page.locator("#v-backlog")).to_have_text(f"{sum(s.backlog for s in samples.values()):.0f}")
+    expect(page.locator("#v-backlog")).to_have_text(
+        f"{sum(s.backlog for s in samples.values()):.0f}"
+    )
     for name, sample in samples.items():
         node = page.locator(f'.node[data-operator="{name}"]')
         utilization = 100 * (sample.busy_s or 0) / (sample.replicas * 10)
@@ -102,14 +112,20 @@ def test_every_chart_is_drawn_and_numbers_match_the_journal(browser: Browser, li
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.evaluate("document.documentElement.dataset.theme") == theme
     ARTIFACTS.mkdir(exist_ok=True)
-    page.screenshot(path=ARTIFACTS / f"dashboard-{size}-{theme}.png", full_page=True, animations="disabled")
+    page.screenshot(
+        path=ARTIFACTS / f"dashboard-{size}-{theme}.png", full_page=True, animations="disabled"
+    )
     assert seen.errors == []
     assert seen.foreign == set()
     page.close()
 
 
 def test_decisions_come_newest_first_with_their_sentences(browser: Browser, live: Live) -> None:
-    made = [(n, d) for n, d in ((n, live.go(1)) for n in range(1, 151)) if d.outcome == "applied" or d.plan != d.proposed]
+    made = [
+        (n, d)
+        for n, d in ((n, live.go(1)) for n in range(1, 151))
+        if d.outcome == "applied" or d.plan != d.proposed
+    ]
     page, seen = opened(browser, live.site, "desktop")
     number, newest = made[-1]
     assert newest.plan is not None
@@ -117,10 +133,17 @@ def test_decisions_come_newest_first_with_their_sentences(browser: Browser, live
     assert newest.snapshot is not None
     first = page.locator("#feed li").first
     expect(first).to_have_attribute("data-seq", str(number))
-    sequence = [int(n) for n in page.eval_on_selector_all("#feed li", "items => items.map(i => i.dataset.seq)")]
+    sequence = [
+        int(n)
+        for n in page.eval_on_selector_all("#feed li", "items => items.map(i => i.dataset.seq)")
+    ]
     assert sequence == sorted(sequence, reverse=True)
     running = {n: sample.replicas for n, sample in newest.snapshot.samples.items()}
-    changed = next(n for n, r in newest.plan.replicas.items() if not r == running[n] == newest.proposed.replicas[n])
+    changed = next(
+        n
+        for n, r in newest.plan.replicas.items()
+        if not r == running[n] == newest.proposed.replicas[n]
+    )
     expect(first).to_contain_text(changed)
     expect(first).to_contain_text(newest.proposed.reasons[changed])
     expect(page.locator("#feed .guard").first).to_contain_text("proposed")
@@ -136,7 +159,10 @@ def test_decisions_come_newest_first_with_their_sentences(browser: Browser, live
 def test_the_switch_asks_for_the_token_and_reaches_the_loop(browser: Browser, live: Live) -> None:
     live.go(20)
     page, seen = opened(browser, live.site, "phone")
-    advise, act = page.locator('#mode [data-mode="advise"]'), page.locator('#mode [data-mode="act"]')
+    advise, act = (
+        page.locator('#mode [data-mode="advise"]'),
+        page.locator('#mode [data-mode="act"]'),
+    )
     expect(act).to_have_attribute("aria-pressed", "true")
     advise.click()
     page.locator("#token").fill("not-the-token-at-all")
@@ -153,7 +179,9 @@ def test_the_switch_asks_for_the_token_and_reaches_the_loop(browser: Browser, li
     assert live.go(1).mode == "act"
     expect(act).to_have_attribute("aria-pressed", "true")
     assert live.site.token not in page.url
-    assert [e for e in seen.errors if "401" not in e] == []  # the browser itself reports the refused request
+    assert [
+        e for e in seen.errors if "401" not in e
+    ] == []  # the browser itself reports the refused request
     page.close()
 
 
@@ -165,7 +193,9 @@ def test_an_operator_and_the_whole_run_can_be_chosen(browser: Browser, live: Liv
     expect(page.locator("#c-load .legend")).to_contain_text("arriving")
     last = live.go(1)
     assert last.snapshot is not None
-    expect(page.locator("#c-replicas .legend b").first).to_have_text(str(last.snapshot.samples["spam"].replicas))
+    expect(page.locator("#c-replicas .legend b").first).to_have_text(
+        str(last.snapshot.samples["spam"].replicas)
+    )
     page.locator('#range [data-range="whole"]').click()
     expect(page.locator("#span")).to_contain_text("min")
     page.locator("#scope").click()

@@ -17,12 +17,16 @@ SCHEDULES = st.integers(1, 4).flatmap(
 
 @settings(deadline=None, max_examples=80)
 @given(SCHEDULES, st.builds(Prices, *(st.floats(0, 1e4) for _ in range(4))))
-def test_paid_is_the_schedule_cost_of_all_operators(schedule: list[list[int]], prices: Prices) -> None:
+def test_paid_is_the_schedule_cost_of_all_operators(
+    schedule: list[list[int]], prices: Prices
+) -> None:
     meter = Meter(prices)
     for row in schedule:
         meter.add(np.array(row, dtype=float), np.array(row, dtype=float))
     columns = np.array(schedule).T
-    np.testing.assert_allclose(meter.paid, sum(schedule_cost(c, prices, int(c[0])) for c in columns), rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(
+        meter.paid, sum(schedule_cost(c, prices, int(c[0])) for c in columns), rtol=1e-9, atol=1e-6
+    )
     expected = sum(schedule_cost(np.full(len(c), c.max()), prices, int(c.max())) for c in columns)
     assert meter.static_peak is not None
     np.testing.assert_allclose(meter.static_peak, expected, rtol=1e-9, atol=1e-6)

@@ -17,9 +17,21 @@ NUMBERS = st.one_of(st.none(), st.integers(0, 40))
 
 
 @settings(deadline=None, max_examples=100)
-@given(st.lists(st.booleans(), max_size=30), NUMBERS, NUMBERS, st.integers(1, 10), st.booleans(), st.integers(2, 40))
+@given(
+    st.lists(st.booleans(), max_size=30),
+    NUMBERS,
+    NUMBERS,
+    st.integers(1, 10),
+    st.booleans(),
+    st.integers(2, 40),
+)
 def test_pages_are_slices_of_the_plain_list(
-    notable: list[bool], since: int | None, end: int | None, limit: int, changes: bool, remembered: int
+    notable: list[bool],
+    since: int | None,
+    end: int | None,
+    limit: int,
+    changes: bool,
+    remembered: int,
 ) -> None:
     index = Index(remembered)
     for i, n in enumerate(notable):
@@ -44,17 +56,26 @@ def test_a_decision_is_read_again_whole_by_its_offset(tmp_path: Path) -> None:
             journal.append(d)
     tail = Tail(tmp_path / "j")
     tail.advance()
-    assert [read_at(tail.path, tail.index.offset(n)) for n in tail.index.page(1, None, 3, changes=True)] == made[1:4]
+    assert [
+        read_at(tail.path, tail.index.offset(n)) for n in tail.index.page(1, None, 3, changes=True)
+    ] == made[1:4]
     assert read_at(tail.path, 0) is None  # the run's own line
     assert read_at(tail.path, 10**6) is None
 
 
 def test_a_view_holds_both_sentences() -> None:
     samples = {n: Sample(1, 1, 0, r) for n, r in (("a", 2), ("b", 3), ("c", 1), ("d", 4))}
-    proposed = Plan({"a": 4, "b": 2, "c": 1, "d": 9}, {"a": "load rises", "b": "load falls", "c": "fits", "d": "much"})
+    proposed = Plan(
+        {"a": 4, "b": 2, "c": 1, "d": 9},
+        {"a": "load rises", "b": "load falls", "c": "fits", "d": "much"},
+    )
     plan = proposed.but({"b": 3}, "held: patience").but({"d": 8}, "9 is above its maximum of 8")
-    seen = view(7, Decision(10.0, "applied", "act", Snapshot(10.0, 1.0, samples), {}, proposed, plan))
-    assert [(c.operator, c.running, c.proposed, c.planned, c.reason, c.guards) for c in seen.changes] == [
+    seen = view(
+        7, Decision(10.0, "applied", "act", Snapshot(10.0, 1.0, samples), {}, proposed, plan)
+    )
+    assert [
+        (c.operator, c.running, c.proposed, c.planned, c.reason, c.guards) for c in seen.changes
+    ] == [
         ("a", 2, 4, 4, "load rises", None),
         ("b", 3, 2, 3, "load falls", "held: patience"),
         ("d", 4, 9, 8, "much", "9 is above its maximum of 8"),

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tweets_world import SERVICE_TIME_S, SHARE, STARTED_AT, TWEETS, World, load
 
 from foretide.history import History
 from foretide.model import Sample, Snapshot
@@ -14,14 +15,18 @@ from foretide.plan.need import need
 from foretide.topology import Operator, Topology
 from foretide.web.flow import Demand
 
-from .world import SERVICE_TIME_S, SHARE, STARTED_AT, TWEETS, World, load
-
-NO_LOOP = Topology(tuple(replace(o, inputs=tuple(p for p in o.inputs if p != "retry")) for o in TWEETS.operators))
+NO_LOOP = Topology(
+    tuple(replace(o, inputs=tuple(p for p in o.inputs if p != "retry")) for o in TWEETS.operators)
+)
 
 
 @pytest.mark.parametrize("topology", [TWEETS, NO_LOOP], ids=["loop", "no loop"])
 def test_need_is_what_flow_and_history_give(topology: Topology) -> None:
-    world, history, demand = World(topology, SERVICE_TIME_S, load, share=SHARE), History(topology), Demand(topology)
+    world, history, demand = (
+        World(topology, SERVICE_TIME_S, load, share=SHARE),
+        History(topology),
+        Demand(topology),
+    )
     for i in range(1, 60):
         snapshot = world.read(STARTED_AT + i * 10)
         history.append(snapshot)
@@ -39,7 +44,9 @@ def test_need_is_what_flow_and_history_give(topology: Topology) -> None:
 
 
 def test_a_draining_queue_is_not_mistaken_for_load() -> None:
-    """a worked off an old queue and sent 100 events/s on, but only 10/s came in from outside: b needs one replica, not ten."""
+    """a worked off an old queue and sent 100 events/s on, but only 10/s came in from outside: b
+    needs one replica, not ten.
+    """
     demand = Demand(Topology((Operator("a"), Operator("b", inputs=("a",)))))
     demand.learn(np.array([1000.0, 1000.0]), np.array([10.0, 100.0]), np.array([1000.0]))
     assert demand.need(np.array([10.0, 0.0]), np.array([10.0, 100.0])).tolist() == [1, 1]

@@ -20,7 +20,15 @@ def test_a_made_token_is_long_new_and_never_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "short", "x" * (SHORTEST_TOKEN - 1), "with spaces in between it", "täglich-grüßt-das-token", "a" * 20 + "\n"]
+    "text",
+    [
+        "",
+        "short",
+        "x" * (SHORTEST_TOKEN - 1),
+        "with spaces in between it",
+        "täglich-grüßt-das-token",
+        "a" * 20 + "\n",
+    ],
 )
 def test_a_weak_token_is_refused(text: str) -> None:
     with pytest.raises(InvalidConfig, match="at least 16"):
@@ -38,6 +46,8 @@ def test_only_the_token_itself_is_admitted(given_: str) -> None:
     assert not token.admits(Headers(raw=[]))
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.org", "", "127.0.0.1.example.org"])
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "192.168.1.4", "example.org", "", "127.0.0.1.example.org"]
+)
 def test_what_others_can_reach_is_not_loopback(host: str) -> None:
     assert not is_loopback(host)

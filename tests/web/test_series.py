@@ -27,7 +27,9 @@ def test_recent_keeps_exactly_the_last_points(values: list[float | None], limit:
 
 @settings(deadline=None, max_examples=60)
 @given(VALUES, st.sampled_from([2, 4, 8, 16]))
-def test_whole_shows_every_window_in_at_most_limit_points(values: list[float | None], limit: int) -> None:
+def test_whole_shows_every_window_in_at_most_limit_points(
+    values: list[float | None], limit: int
+) -> None:
     series = Whole(("mean", "max", "last"), limit)
     for at, v in points(values):
         series.append(at, np.array([v, v, v]))

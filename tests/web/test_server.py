@@ -12,13 +12,12 @@ from typing import Any
 
 import httpx
 import pytest
+from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps
 
 from foretide.control import ModeSwitch
 from foretide.errors import InvalidConfig
 from foretide.web import serve
 from foretide.web.server import journal_file
-
-from .world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -32,13 +31,18 @@ def events(answer: httpx.Response) -> Iterator[tuple[str, Any]]:
             yield name, json.loads(line.removeprefix("data: "))
 
 
-def test_a_stream_follows_a_run_as_it_is_written_and_the_switch_reaches_the_loop(tmp_path: Path) -> None:
+def test_a_stream_follows_a_run_as_it_is_written_and_the_switch_reaches_the_loop(
+    tmp_path: Path,
+) -> None:
     journal = tmp_path / "journal.jsonl"
     with ModeSwitch(tmp_path / "control.json", "advise") as switch:
         run = steps(World(TWEETS, SERVICE_TIME_S, load, share=SHARE), journal, 60, switch)
         for _ in range(10):
             next(run)
-        with serve(tmp_path, port=0) as site, httpx.stream("GET", f"{site}/api/stream", timeout=20) as answer:
+        with (
+            serve(tmp_path, port=0) as site,
+            httpx.stream("GET", f"{site}/api/stream", timeout=20) as answer,
+        ):
             assert answer.headers["content-type"].startswith("text/event-stream")
             seen = events(answer)
             name, whole = next(seen)
@@ -50,9 +54,16 @@ def test_a_stream_follows_a_run_as_it_is_written_and_the_switch_reaches_the_loop
             name, tick = next(seen)
             assert (name, tick["now"]["decisions"], tick["points"]["at"]) == ("tick", 11, [done.at])
             bearer = {"Authorization": f"Bearer {site.token}"}
-            assert httpx.put(f"{site}/api/mode", json={"mode": "act"}, headers=bearer).status_code == 200
+            assert (
+                httpx.put(f"{site}/api/mode", json={"mode": "act"}, headers=bearer).status_code
+                == 200
+            )
             name, tick = next(seen)
-            assert (name, tick["now"]["asked_mode"], tick["now"]["mode"]) == ("tick", "act", "advise")
+            assert (name, tick["now"]["asked_mode"], tick["now"]["mode"]) == (
+                "tick",
+                "act",
+                "advise",
+            )
             assert next(run).mode == "act"
             name, tick = next(seen)
             assert tick["now"]["mode"] == "act"
@@ -74,9 +85,14 @@ def test_leaving_the_block_ends_streams_and_frees_the_port(tmp_path: Path) -> No
     client.close()
 
 
-def test_too_many_streams_are_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_streams_are_refused_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("foretide.web.server.STREAMS", 1)
-    with serve(tmp_path / "journal.jsonl", port=0) as site, httpx.stream("GET", f"{site}/api/stream", timeout=20) as first:
+    with (
+        serve(tmp_path / "journal.jsonl", port=0) as site,
+        httpx.stream("GET", f"{site}/api/stream", timeout=20) as first,
+    ):
         lines = first.iter_lines()
         next(lines)
         refused = httpx.get(f"{site}/api/stream", timeout=20)
@@ -90,8 +106,12 @@ def test_no_token_in_logs_or_representations(
     secret = "a-secret-that-is-never-written"
     caplog.set_level(logging.DEBUG)
     with serve(tmp_path / "journal.jsonl", port=0, token=secret) as site:
-        httpx.put(f"{site}/api/mode", json={"mode": "act"}, headers={"Authorization": f"Bearer {secret}"})
-        httpx.put(f"{site}/api/mode", json={"mode": "act"}, headers={"Authorization": f"Bearer {secret}x"})
+        httpx.put(
+            f"{site}/api/mode", json={"mode": "act"}, headers={"Authorization": f"Bearer {secret}"}
+        )
+        httpx.put(
+            f"{site}/api/mode", json={"mode": "act"}, headers={"Authorization": f"Bearer {secret}x"}
+        )
         assert secret not in repr(site)
         assert secret not in str(site)
         assert site.token == secret
@@ -103,11 +123,20 @@ def test_a_taken_port_and_an_unknown_address_are_sentences(tmp_path: Path) -> No
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(InvalidConfig, match="choose another port"), serve(tmp_path / "j", port=taken.getsockname()[1]):
+        with (
+            pytest.raises(InvalidConfig, match="choose another port"),
+            serve(tmp_path / "j", port=taken.getsockname()[1]),
+        ):
             pass
-    with pytest.raises(InvalidConfig, match="not known here"), serve(tmp_path / "j", host="no.such.host.invalid", port=0):
+    with (
+        pytest.raises(InvalidConfig, match="not known here"),
+        serve(tmp_path / "j", host="no.such.host.invalid", port=0),
+    ):
         pass
-    with pytest.raises(InvalidConfig, match="at least 16"), serve(tmp_path / "j", port=0, token="short"):
+    with (
+        pytest.raises(InvalidConfig, match="at least 16"),
+        serve(tmp_path / "j", port=0, token="short"),
+    ):
         pass
 
 

@@ -1,4 +1,6 @@
-"""The hub: every reader gets every change, or the whole state when it was too slow; nothing grows with readers."""
+"""The hub: every reader gets every change, or the whole state when it was too slow; nothing grows
+with readers.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,9 @@ def test_a_slow_reader_gets_the_state_anew_and_holds_nobody_up() -> None:
     async def scene() -> None:
         state = ["first"]
         hub, slow, quick = hub_of(state), Reader(), Reader()
-        streams = [asyncio.create_task(EventStream(hub)({}, r.receive, r.send)) for r in (slow, quick)]
+        streams = [
+            asyncio.create_task(EventStream(hub)({}, r.receive, r.send)) for r in (slow, quick)
+        ]
         await settle()
         slow.reading.clear()
         for i in range(RING + 5):

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tweets_world import TWEETS, tweets
 
+from foretide.figures.metrics import figures
+from foretide.figures.record import RunRecord
 from foretide.journal import Run, encode, read
-from foretide.metrics import figures
 from foretide.model import Decision, Forecast, Latency, Plan, Sample, Snapshot
-from foretide.record import RunRecord
 from foretide.topology import Operator, Topology
 from foretide.web.lines import DecisionLine, decode
 from foretide.web.state import OVERALL, PER_OPERATOR, WHOLE_POINTS, Journalled, RunState
-
-from .world import TWEETS, tweets
 
 TWO = Topology((Operator("a"), Operator("b", inputs=("a",))))
 RUN = Run("r", "srea", TWO, 10.0, 0.0)
@@ -59,7 +58,12 @@ def test_the_newest_window_is_the_journals(journal: Path) -> None:
     assert list(now.operators) == list(TWEETS.names)
     for name, o in now.operators.items():
         s = samples[name]
-        assert (o.replicas, o.planned, o.backlog, o.rate) == (s.replicas, last.plan.replicas[name], s.backlog, s.arrived / 10)
+        assert (o.replicas, o.planned, o.backlog, o.rate) == (
+            s.replicas,
+            last.plan.replicas[name],
+            s.backlog,
+            s.arrived / 10,
+        )
         assert o.utilization == pytest.approx((s.busy_s or 0) / (s.replicas * 10))
         assert o.feeds == pytest.approx({c: e / 10 for c, e in s.emitted.items()})
     assert now.latency is not None
@@ -96,7 +100,9 @@ def test_series_follow_the_journal_and_a_failed_read_is_a_hole(journal: Path) ->
             assert overall.channels["load"][i] is None
             assert spam.channels["replicas"][i] is None
         else:
-            assert overall.channels["load"][i] == pytest.approx((d.snapshot.samples["parse"].offered or 0) / 10, rel=1e-5)
+            assert overall.channels["load"][i] == pytest.approx(
+                (d.snapshot.samples["parse"].offered or 0) / 10, rel=1e-5
+            )
             assert spam.channels["replicas"][i] == d.snapshot.samples["spam"].replicas
     hole = next(i for i, d in enumerate(decisions) if d.snapshot is None)
     assert decisions[hole].outcome == "failed"
@@ -120,7 +126,12 @@ def test_only_forecasts_of_all_sources_make_a_load_forecast() -> None:
     joined = Topology((Operator("a"), Operator("c"), Operator("b", inputs=("a", "c"))))
     state = RunState(Run("r", "s", joined, 10.0, 0.0))
     half = Decision(10, "waiting", "advise", forecasts={"a": Forecast((5.0,), (6.0,))})
-    both = Decision(20, "waiting", "advise", forecasts={"a": Forecast((5.0,), (6.0,)), "c": Forecast((2.0,), (3.0,))})
+    both = Decision(
+        20,
+        "waiting",
+        "advise",
+        forecasts={"a": Forecast((5.0,), (6.0,)), "c": Forecast((2.0,), (3.0,))},
+    )
     state.add(line(half))
     assert state.now(Journalled(), 1).outlook is None
     state.add(line(both))
@@ -132,10 +143,18 @@ def test_only_forecasts_of_all_sources_make_a_load_forecast() -> None:
 def test_what_was_not_measured_is_none() -> None:
     state = RunState(RUN)
     empty = state.now(Journalled(), 0)
-    assert (empty.load, empty.replicas, empty.latency, empty.outlook, empty.operators) == (None, None, None, None, {})
+    assert (empty.load, empty.replicas, empty.latency, empty.outlook, empty.operators) == (
+        None,
+        None,
+        None,
+        None,
+        {},
+    )
     assert (empty.cost.paid, empty.cost.static_peak, empty.cost.saved_share) == (0.0, None, None)
     blind = {"a": Sample(5, 0, 5, 1), "b": Sample(0, 0, 0, 0)}
-    state.add(line(Decision(10, "waiting", "advise", Snapshot(10, 10, blind), error="plan: too early")))
+    state.add(
+        line(Decision(10, "waiting", "advise", Snapshot(10, 10, blind), error="plan: too early"))
+    )
     now = state.now(Journalled(), 1)
     assert (now.need, now.planned, now.error) == (None, None, "plan: too early")
     assert now.operators["b"].utilization is None
@@ -172,7 +191,9 @@ def test_a_day_of_windows_fits_in_bounded_series() -> None:
     whole, recent = state.columns("whole"), state.columns("recent")
     assert len(whole.at) <= WHOLE_POINTS
     assert whole.windows_per_point == 4
-    assert max(v or 0 for v in whole.channels["replicas"]) == 10  # the peak of one window is not lost
+    assert (
+        max(v or 0 for v in whole.channels["replicas"]) == 10
+    )  # the peak of one window is not lost
     assert (whole.at[-1], recent.at[-1], len(recent.at)) == (3000.0, 3000.0, 600)
     assert whole.channels["cost"][-1] == recent.channels["cost"][-1]
 

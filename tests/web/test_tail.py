@@ -16,7 +16,9 @@ RUN = Run("r", "srea", Topology((Operator("a"),)), 10.0, 0.0)
 
 
 def decision(at: float, name: str = "a") -> Decision:
-    return Decision(at, "unchanged", "advise", Snapshot(at, 10.0, {name: Sample(1, 1, 0, 1, busy_s=1)}))
+    return Decision(
+        at, "unchanged", "advise", Snapshot(at, 10.0, {name: Sample(1, 1, 0, 1, busy_s=1)})
+    )
 
 
 def test_it_reads_what_is_new_and_only_that(tmp_path: Path) -> None:
@@ -59,7 +61,9 @@ def test_a_torn_line_and_a_strange_one_are_skipped_and_counted(tmp_path: Path) -
     assert tail.state.columns("recent").at == [30]
 
 
-def test_a_second_life_of_the_same_run_goes_on_and_another_topology_starts_anew(tmp_path: Path) -> None:
+def test_a_second_life_of_the_same_run_goes_on_and_another_topology_starts_anew(
+    tmp_path: Path,
+) -> None:
     tail = Tail(tmp_path / "journal.jsonl")
     for at in (10, 20):
         with Journal(tail.path, RUN) as journal:
@@ -75,7 +79,9 @@ def test_a_second_life_of_the_same_run_goes_on_and_another_topology_starts_anew(
 
 
 @pytest.mark.parametrize("replaced", [True, False])
-def test_a_file_that_was_replaced_or_cut_is_read_from_its_start(tmp_path: Path, replaced: bool) -> None:
+def test_a_file_that_was_replaced_or_cut_is_read_from_its_start(
+    tmp_path: Path, replaced: bool
+) -> None:
     tail = Tail(tmp_path / "journal.jsonl")
     with Journal(tail.path, RUN) as journal:
         for at in (10, 20, 30):

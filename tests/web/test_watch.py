@@ -8,17 +8,20 @@ import logging
 from pathlib import Path
 
 import pytest
+from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps, tweets
 
 from foretide.control import ModeSwitch
 from foretide.web import watch as module
 from foretide.web.watch import Watch
 
-from .world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps, tweets
-
 
 def events(data: bytes) -> list[tuple[str, dict[str, object]]]:
-    blocks = [b.split(b"\n") for b in data.decode().encode().split(b"\n\n") if b.startswith(b"event")]
-    return [(name.decode().removeprefix("event: "), json.loads(payload[6:])) for name, payload in blocks]
+    blocks = [
+        b.split(b"\n") for b in data.decode().encode().split(b"\n\n") if b.startswith(b"event")
+    ]
+    return [
+        (name.decode().removeprefix("event: "), json.loads(payload[6:])) for name, payload in blocks
+    ]
 
 
 def test_a_tick_holds_the_new_points_and_only_notable_decisions(tmp_path: Path) -> None:
@@ -95,7 +98,9 @@ def test_a_failure_is_logged_and_the_watch_goes_on(
     assert len(looks) == 3
 
 
-def test_a_long_journal_shows_how_far_it_was_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_journal_shows_how_far_it_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tweets(tmp_path / "journal.jsonl", 40)
     monkeypatch.setattr("foretide.web.tail.SLICE_BYTES", 20_000)
     monkeypatch.setattr(module, "PROGRESS_S", -1.0)

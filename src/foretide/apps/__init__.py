@@ -1,4 +1,6 @@
-"""Topologies of the papers with service times and selectivities, usable live and simulated. One module per paper."""
+"""Topologies of the papers with service times and selectivities, usable live and simulated. One
+module per paper.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from foretide.apps import dabs_storm, drs, fugu, pa_sps
 from foretide.apps.app import App, Service, Values
 from foretide.errors import unknown
 
-APPS: dict[str, App] = {a.name: a for module in (pa_sps, dabs_storm, drs, fugu) for a in module.APPS}
+APPS: dict[str, App] = {
+    a.name: a for module in (pa_sps, dabs_storm, drs, fugu) for a in module.APPS
+}
 
 
 def app(name: str) -> App:

@@ -1,6 +1,7 @@
 """``App``: one pipeline as a description.
 
-No code runs in it: the simulator draws events from it, and on Spark its operators burn the same time.
+No code runs in it: the simulator draws events from it, and on Spark its operators burn the same
+time.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ Law = Literal["fixed", "exponential", "uniform", "by-value"]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What events carry: a value in ``0 .. count - 1``, uniform, or by a Zipf law: P(v) ~ (v + 1)^-zipf.
+    """What events carry: a value in ``0 .. count - 1``, uniform, or by a Zipf law: P(v) ~ (v +
+    1)^-zipf.
 
     >>> Values(2, zipf=1.0).probabilities().round(3)
     array([0.667, 0.333])
@@ -31,7 +33,11 @@ class Values:
     zipf: float | None = None
 
     def probabilities(self) -> Array:
-        weights = np.ones(self.count) if self.zipf is None else np.arange(1, self.count + 1, dtype=float) ** -self.zipf
+        weights = (
+            np.ones(self.count)
+            if self.zipf is None
+            else np.arange(1, self.count + 1, dtype=float) ** -self.zipf
+        )
         return np.asarray(weights / weights.sum(), dtype=float)
 
 
@@ -39,8 +45,9 @@ class Values:
 class Service:
     """Busy time of one replica per event, seconds.
 
-    fixed: always ``mean_s``. exponential: mean ``mean_s``. uniform: ``mean_s`` times 1 - spread to 1 + spread. by-value: an event
-    of value v takes ``by_value_s[v % len(by_value_s)]``; ``mean_s`` is then ignored, ask the App.
+    fixed: always ``mean_s``. exponential: mean ``mean_s``. uniform: ``mean_s`` times 1 - spread to
+    1 + spread. by-value: an event of value v takes ``by_value_s[v % len(by_value_s)]``; ``mean_s``
+    is then ignored, ask the App.
     """
 
     mean_s: float
@@ -50,7 +57,9 @@ class Service:
 
     def __post_init__(self) -> None:
         if (self.law == "by-value") != bool(self.by_value_s):
-            raise InvalidConfig("a service time by value needs by_value_s, and only that law takes it")
+            raise InvalidConfig(
+                "a service time by value needs by_value_s, and only that law takes it"
+            )
         if self.mean_s <= 0 or not 0 <= self.spread <= 1 or any(s <= 0 for s in self.by_value_s):
             raise InvalidConfig(f"{self}: service times must be > 0 and the spread between 0 and 1")
 
@@ -65,11 +74,13 @@ class Service:
 class App:
     """One pipeline: who feeds whom, how long an event takes where, and how many events come out.
 
-    ``selectivity`` maps an edge to the events emitted on it per event processed (1 when absent). An operator in ``splits``
-    sends an event along one of its edges at most; any other decides edge by edge. ``arrivals``: the events of an interval all
-    at its start, or as a Poisson process. ``timeout_s``: an event older than this is dropped where it is met (None: never).
-    ``hosts`` machines of ``host_cores`` cores carry the replicas where a paper says so. ``load`` is the default load and
-    ``over_replicas`` the paper's overprovisioned total (r_over), against which saved resources are counted.
+    ``selectivity`` maps an edge to the events emitted on it per event processed (1 when absent). An
+    operator in ``splits`` sends an event along one of its edges at most; any other decides edge by
+    edge. ``arrivals``: the events of an interval all at its start, or as a Poisson process.
+    ``timeout_s``: an event older than this is dropped where it is met (None: never). ``hosts``
+    machines of ``host_cores`` cores carry the replicas where a paper says so. ``load`` is the
+    default load and ``over_replicas`` the paper's overprovisioned total (r_over), against which
+    saved resources are counted.
     """
 
     name: str
@@ -92,13 +103,22 @@ class App:
     def __post_init__(self) -> None:
         odd = set(self.service) ^ set(self.topology.names)
         if odd:
-            raise InvalidConfig(f"app '{self.name}': operators and service times disagree about {', '.join(sorted(odd))}")
+            raise InvalidConfig(
+                f"app '{self.name}': operators and service times disagree about "
+                f"{', '.join(sorted(odd))}"
+            )
         for edge, s in self.selectivity.items():
             if edge not in self.topology.edges or s < 0:
-                raise InvalidConfig(f"app '{self.name}': selectivity {s} of edge {edge[0]} -> {edge[1]}: no such edge, or below 0")
+                raise InvalidConfig(
+                    f"app '{self.name}': selectivity {s} of edge {edge[0]} -> {edge[1]}: no such "
+                    "edge, or below 0"
+                )
         for name in self.splits:
             if sum(self.share(name, c) for c in self.topology.successors(name)) > 1 + 1e-9:
-                raise InvalidConfig(f"app '{self.name}': '{name}' splits, so its selectivities must sum to 1 at most")
+                raise InvalidConfig(
+                    f"app '{self.name}': '{name}' splits, so its selectivities must sum to 1 at "
+                    "most"
+                )
         try:
             self.visits()
         except Infeasible as error:
@@ -113,14 +133,29 @@ class App:
         return self.service[name].average_s(self.values)
 
     def shares(self) -> Array:
-        """``share`` of every pair of operators in the order of the topology's names; 0 where no edge is."""
+        """``share`` of every pair of operators in the order of the topology's names; 0 where no
+        edge is.
+        """
         names = self.topology.names
-        return np.array([[self.share(p, c) if c in self.topology.successors(p) else 0.0 for c in names] for p in names])
+        return np.array(
+            [
+                [self.share(p, c) if c in self.topology.successors(p) else 0.0 for c in names]
+                for p in names
+            ]
+        )
 
     def external(self) -> Array:
-        """The part of the load that comes to each operator from outside: several sources share it equally."""
-        return np.array([(n in self.topology.sources) / len(self.topology.sources) for n in self.topology.names])
+        """The part of the load that comes to each operator from outside: several sources share it
+        equally.
+        """
+        return np.array(
+            [(n in self.topology.sources) / len(self.topology.sources) for n in self.topology.names]
+        )
 
     def visits(self) -> dict[str, float]:
-        """Events that reach each operator per event offered to the topology (theta): v = external + P^T v, loops solved."""
-        return dict(zip(self.topology.names, traffic(self.external(), self.shares()).tolist(), strict=True))
+        """Events that reach each operator per event offered to the topology (theta): v = external +
+        P^T v, loops solved.
+        """
+        return dict(
+            zip(self.topology.names, traffic(self.external(), self.shares()).tolist(), strict=True)
+        )

@@ -1,8 +1,10 @@
-"""The apps of DABS-Storm: insensitive and sensitive chains, and the opinion app with a sensitive city lookup.
+"""The apps of DABS-Storm: insensitive and sensitive chains, and the opinion app with a sensitive
+city lookup.
 
-From the authors' public code: intermediate 2 ms, sink 80 ms; city lookup 80 ms, or 10 to 100 ms in steps of 10 by city. The
-stage to watch is the 80 ms one. Times the code does not give (dispatch, analyses, persister) are ours: light next to the lookup.
-An event is lost when it is older than 30 s. Nine machines of two cores carry the replicas.
+From the authors' public code: intermediate 2 ms, sink 80 ms; city lookup 80 ms, or 10 to 100 ms in
+steps of 10 by city. The stage to watch is the 80 ms one. Times the code does not give (dispatch,
+analyses, persister) are ours: light next to the lookup. An event is lost when it is older than 30
+s. Nine machines of two cores carry the replicas.
 """
 
 from __future__ import annotations
@@ -13,12 +15,20 @@ from foretide.topology import Operator, Topology
 _BY_CITY = Service(0.055, "by-value", by_value_s=tuple(i * 0.010 for i in range(1, 11)))
 
 
-def _chain(name: str, summary: str, middle: Service, last: Service, values: Values, load: str) -> App:
+def _chain(
+    name: str, summary: str, middle: Service, last: Service, values: Values, load: str
+) -> App:
     return App(
         name,
         summary,
         "DABS-Storm, section 7",
-        Topology((Operator("source"), Operator("work", inputs=("source",)), Operator("finish", inputs=("work",)))),
+        Topology(
+            (
+                Operator("source"),
+                Operator("work", inputs=("source",)),
+                Operator("finish", inputs=("work",)),
+            )
+        ),
         {"source": Service(0.0005), "work": middle, "finish": last},
         values=values,
         timeout_s=30.0,
@@ -69,7 +79,12 @@ OPINION = App(
 
 APPS = (
     _chain(
-        "insensitive", "three stages, 2 ms and 80 ms whatever the value", Service(0.002), Service(0.080), Values(), "progressive"
+        "insensitive",
+        "three stages, 2 ms and 80 ms whatever the value",
+        Service(0.002),
+        Service(0.080),
+        Values(),
+        "progressive",
     ),
     _chain(
         "sensitive",

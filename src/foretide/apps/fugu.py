@@ -1,10 +1,12 @@
 """The app of FUGU: 35 windowed queries on stock ticks, on up to 10 hosts.
 
-Each query keeps first, min, average, max and last price per company of one sector over x seconds. All queries read the tick
-stream; a query sees its sector's share and works the longer the longer its window is. Shares and times are ours (the paper draws
-window and sector at random): seven sectors, five window lengths; the average tick costs 31.5 ms over all queries, so that 100 ticks/s
-keep about three hosts of one core busy, as published (half a host saved by 0.05 utilization). A query cannot be split, so the
-heaviest one fits a host at its target utilization (0.6) even at the load's busiest, about 340 ticks/s.
+Each query keeps first, min, average, max and last price per company of one sector over x seconds.
+All queries read the tick stream; a query sees its sector's share and works the longer the longer
+its window is. Shares and times are ours (the paper draws window and sector at random): seven
+sectors, five window lengths; the average tick costs 31.5 ms over all queries, so that 100 ticks/s
+keep about three hosts of one core busy, as published (half a host saved by 0.05 utilization). A
+query cannot be split, so the heaviest one fits a host at its target utilization (0.6) even at the
+load's busiest, about 340 ticks/s.
 """
 
 from __future__ import annotations
@@ -25,9 +27,15 @@ TICKS = App(
     "35 windowed queries on stock ticks, up to 10 hosts",
     "FUGU, section V",
     Topology(
-        (Operator("feed", max_replicas=4), *(Operator(n, inputs=("feed",), max_replicas=4, stateful=True) for n, _, _ in _QUERIES))
+        (
+            Operator("feed", max_replicas=4),
+            *(Operator(n, inputs=("feed",), max_replicas=4, stateful=True) for n, _, _ in _QUERIES),
+        )
     ),
-    {"feed": Service(0.0005), **{n: Service(service_s, "uniform", spread=0.5) for n, _, service_s in _QUERIES}},
+    {
+        "feed": Service(0.0005),
+        **{n: Service(service_s, "uniform", spread=0.5) for n, _, service_s in _QUERIES},
+    },
     selectivity={("feed", n): share for n, share, _ in _QUERIES},
     values=Values(500, zipf=1.0),
     hosts=10,

@@ -1,4 +1,6 @@
-"""Groupings: which replica gets which event. Pure array code, called by the Spark pipelines and by the simulator."""
+"""Groupings: which replica gets which event. Pure array code, called by the Spark pipelines and by
+the simulator.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +10,30 @@ from foretide.registry import Part, Registry
 GROUPINGS: Registry[Grouping] = Registry(
     "grouping",
     (
-        Part("shuffle", "foretide.balance.shuffle:Shuffle", "one after another, round-robin", "Storm's default"),
-        Part("key-hash", "foretide.balance.key_hash:KeyHash", "equal keys meet at one replica", "Storm's fields grouping"),
+        Part(
+            "shuffle",
+            "foretide.balance.shuffle:Shuffle",
+            "one after another, round-robin",
+            "Storm's default",
+        ),
+        Part(
+            "key-hash",
+            "foretide.balance.key_hash:KeyHash",
+            "equal keys meet at one replica",
+            "Storm's fields grouping",
+        ),
         Part(
             "two-choices",
             "foretide.balance.two_choices:TwoChoices",
             "the less loaded of a key's two replicas",
             "partial key grouping",
         ),
-        Part("load-aware", "foretide.balance.load_aware:LoadAware", "the replica of lowest utilization", "PA-SPS, algorithm 1"),
+        Part(
+            "load-aware",
+            "foretide.balance.load_aware:LoadAware",
+            "the replica of lowest utilization",
+            "PA-SPS, algorithm 1",
+        ),
         Part(
             "osg",
             "foretide.balance.osg:OnlineShuffle",

@@ -1,8 +1,10 @@
-"""Count-Min sketches of counts and of cumulated execution times (Cormode and Muthukrishnan 2005; DABS-Storm, section 5).
+"""Count-Min sketches of counts and of cumulated execution times (Cormode and Muthukrishnan 2005;
+DABS-Storm, section 5).
 
-A sketch has ``rows = ceil(ln(1/delta))`` and ``columns = ceil(e/epsilon)`` cells. Row i hashes key x to ``((a_i x + b_i) mod p) mod
-columns`` with p = 2^61 - 1: 2-universal (Carter and Wegman 1979). A query takes the smallest cell: never less than the true sum, and more
-by over ``epsilon * total`` with probability at most ``delta``.
+A sketch has ``rows = ceil(ln(1/delta))`` and ``columns = ceil(e/epsilon)`` cells. Row i hashes key
+x to ``((a_i x + b_i) mod p) mod columns`` with p = 2^61 - 1: 2-universal (Carter and Wegman 1979).
+A query takes the smallest cell: never less than the true sum, and more by over ``epsilon * total``
+with probability at most ``delta``.
 """
 
 from __future__ import annotations
@@ -25,14 +27,20 @@ Coefficients = npt.NDArray[np.uint64]
 
 @inner
 def modular(a: Any, x: Any, b: Any) -> Any:
-    """``(a*x + b) mod (2^61 - 1)`` for a, x, b below 2^61, without 128-bit arithmetic: 2^61 = 1 and 2^64 = 8 there."""
+    """``(a*x + b) mod (2^61 - 1)`` for a, x, b below 2^61, without 128-bit arithmetic: 2^61 = 1 and
+    2^64 = 8 there.
+    """
     p = np.uint64(0x1FFFFFFFFFFFFFFF)
     low = np.uint64(0xFFFFFFFF)
     a1, a0 = a >> np.uint64(32), a & low
     x1, x0 = x >> np.uint64(32), x & low
     middle = a1 * x0 + a0 * x1
     bottom = a0 * x0
-    total = np.uint64(8) * (a1 * x1) + (middle >> np.uint64(29)) + ((middle & np.uint64(0x1FFFFFFF)) << np.uint64(32))
+    total = (
+        np.uint64(8) * (a1 * x1)
+        + (middle >> np.uint64(29))
+        + ((middle & np.uint64(0x1FFFFFFF)) << np.uint64(32))
+    )
     total = (total & p) + (total >> np.uint64(61)) + (bottom & p) + (bottom >> np.uint64(61)) + b
     total = (total & p) + (total >> np.uint64(61))
     return total - p if total >= p else total
@@ -43,7 +51,10 @@ def cell(coefficients: Coefficients, row: int, key: Any, columns: int) -> Any:
     """The column of a key in a row."""
     p = np.uint64(0x1FFFFFFFFFFFFFFF)
     x = (key & p) + (key >> np.uint64(61))
-    return np.int64(modular(coefficients[row, 0], x if x < p else x - p, coefficients[row, 1]) % np.uint64(columns))
+    return np.int64(
+        modular(coefficients[row, 0], x if x < p else x - p, coefficients[row, 1])
+        % np.uint64(columns)
+    )
 
 
 @entry
@@ -69,7 +80,9 @@ def smallest(cells: Array, coefficients: Coefficients, keys: Keys) -> Array:
 
 
 @inner
-def mean_cost(counts: Array, times: Array, coefficients: Coefficients, key: Any, unknown: float) -> Any:
+def mean_cost(
+    counts: Array, times: Array, coefficients: Coefficients, key: Any, unknown: float
+) -> Any:
     """``W/F`` at the cell of smallest F; ``unknown`` for a key no cell has seen."""
     rows, columns = counts.shape
     least = np.inf
@@ -83,7 +96,9 @@ def mean_cost(counts: Array, times: Array, coefficients: Coefficients, key: Any,
 
 
 @entry
-def mean_costs(counts: Array, times: Array, coefficients: Coefficients, keys: Keys, unknown: float) -> Array:
+def mean_costs(
+    counts: Array, times: Array, coefficients: Coefficients, keys: Keys, unknown: float
+) -> Array:
     """``mean_cost`` of each key."""
     found = np.empty(len(keys))
     for i in range(len(keys)):
@@ -98,7 +113,9 @@ def shape(epsilon: float, delta: float) -> tuple[int, int]:
     (3, 55)
     """
     if not (0 < epsilon < 1 and 0 < delta < 1):
-        raise InvalidRecord(f"a sketch needs epsilon and delta between 0 and 1, got {epsilon} and {delta}")
+        raise InvalidRecord(
+            f"a sketch needs epsilon and delta between 0 and 1, got {epsilon} and {delta}"
+        )
     return math.ceil(math.log(1 / delta)), math.ceil(math.e / epsilon)
 
 
@@ -126,7 +143,12 @@ class CountMin:
 
     def update(self, keys: Keys, amounts: Array | float = 1.0) -> None:
         """Add an amount per key (1 each when none is given)."""
-        add_all(self.cells, self.coefficients, keys, np.ascontiguousarray(np.broadcast_to(np.asarray(amounts, float), keys.shape)))
+        add_all(
+            self.cells,
+            self.coefficients,
+            keys,
+            np.ascontiguousarray(np.broadcast_to(np.asarray(amounts, float), keys.shape)),
+        )
 
     def query(self, keys: Keys) -> Array:
         """Sums per key: never too small."""
@@ -136,7 +158,8 @@ class CountMin:
         """Add another sketch of the same shape and seed."""
         if self.cells.shape != other.cells.shape or self.seed != other.seed:
             raise InvalidRecord(
-                f"sketches of shape {self.cells.shape} seed {self.seed} and shape {other.cells.shape} seed {other.seed} do not merge: "
+                f"sketches of shape {self.cells.shape} seed {self.seed} and shape "
+                f"{other.cells.shape} seed {other.seed} do not merge: "
                 "they must share both"
             )
         self.cells += other.cells
@@ -155,7 +178,9 @@ class CountMin:
 
 
 class CostSketch:
-    """The pair (F, W) of OSG: how often a key came and how many seconds it took, in sketches with shared hashes."""
+    """The pair (F, W) of OSG: how often a key came and how many seconds it took, in sketches with
+    shared hashes.
+    """
 
     def __init__(self, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0) -> None:
         self.counts = CountMin(epsilon, delta, seed)
@@ -184,7 +209,9 @@ class CostSketch:
         self.times.merge(other.times)
 
     def fade(self, factor: float) -> None:
-        """Weigh the past by ``factor``: estimates stay, new evidence counts for more. Traces below 1e-6 events are forgotten."""
+        """Weigh the past by ``factor``: estimates stay, new evidence counts for more. Traces below
+        1e-6 events are forgotten.
+        """
         self.counts.cells *= factor
         self.times.cells *= factor
         faint = self.counts.cells < 1e-6

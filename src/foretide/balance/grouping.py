@@ -1,4 +1,6 @@
-"""The grouping protocol, and what comes back from a batch: busy time and events per replica, and what each key cost."""
+"""The grouping protocol, and what comes back from a batch: busy time and events per replica, and
+what each key cost.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,9 @@ Ids = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """One batch: ``busy_s`` and ``processed`` per replica; ``costs`` the replicas' sketches merged, ``expected_s`` the work the grouping
-    gave to each replica by its own estimates, where the grouping estimates."""
+    """One batch: ``busy_s`` and ``processed`` per replica; ``costs`` the replicas' sketches merged,
+    ``expected_s`` the work the grouping gave to each replica by its own estimates, where the
+    grouping estimates."""
 
     busy_s: Array
     processed: Array
@@ -28,10 +31,12 @@ class Feedback:
 
 
 class Grouping(Protocol):
-    """Assigns the events of one batch to replicas. It lives on the driver, travels with each batch, and learns from what came back.
+    """Assigns the events of one batch to replicas. It lives on the driver, travels with each batch,
+    and learns from what came back.
 
-    ``keys`` are 64-bit hashes of what the events' costs or state depend on; the answer is one replica id in ``[0, replicas)`` per
-    event. ``start`` tells parallel callers apart, so that their rounds do not all begin at replica 0.
+    ``keys`` are 64-bit hashes of what the events' costs or state depend on; the answer is one
+    replica id in ``[0, replicas)`` per event. ``start`` tells parallel callers apart, so that their
+    rounds do not all begin at replica 0.
     """
 
     def assign(self, keys: Keys, replicas: int, start: int = 0) -> Ids: ...

@@ -9,8 +9,8 @@ from foretide.balance.keys import Keys
 
 
 class KeyHash:
-    """``key mod replicas``; keys are well-mixed hashes. When the replica count changes, most keys move to another replica, all events of
-    a key together.
+    """``key mod replicas``; keys are well-mixed hashes. When the replica count changes, most keys
+    move to another replica, all events of a key together.
 
     >>> KeyHash().assign(np.array([7, 8, 7], dtype=np.uint64), replicas=4).tolist()
     [3, 0, 3]

@@ -1,7 +1,8 @@
-"""Arrow values to 64-bit keys: the same value gives the same key in every process, whatever its type.
+"""Arrow values to 64-bit keys: the same value gives the same key in every process, whatever its
+type.
 
-Fixed-width values are mixed from their bits; strings and binary are hashed once per distinct value; nested values by their written
-form. A null is a value of its own.
+Fixed-width values are mixed from their bits; strings and binary are hashed once per distinct value;
+nested values by their written form. A null is a value of its own.
 """
 
 from __future__ import annotations
@@ -43,9 +44,16 @@ def _column(values: pa.Array) -> Keys:
         values, kind = values.cast(pa.uint8()), pa.uint8()
     if pa.types.is_integer(kind):
         plain = np.asarray(pc.fill_null(values, 0).to_numpy(zero_copy_only=False))
-        keys = mixed(plain.astype(np.int64).view(np.uint64) if plain.dtype.kind == "i" else plain.astype(np.uint64))
+        keys = mixed(
+            plain.astype(np.int64).view(np.uint64)
+            if plain.dtype.kind == "i"
+            else plain.astype(np.uint64)
+        )
     elif pa.types.is_floating(kind):
-        bits = np.asarray(pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False)) + 0.0  # -0.0 equals 0.0
+        bits = (
+            np.asarray(pc.fill_null(values.cast(pa.float64()), 0.0).to_numpy(zero_copy_only=False))
+            + 0.0
+        )  # -0.0 equals 0.0
         keys = mixed(bits.view(np.uint64))
     else:
         keys = _distinct(values)
@@ -56,13 +64,17 @@ def _column(values: pa.Array) -> Keys:
 
 def _distinct(values: pa.Array) -> Keys:
     if pa.types.is_nested(values.type):
-        written = pa.array([None if v is None else repr(v) for v in values.to_pylist()], pa.string())
+        written = pa.array(
+            [None if v is None else repr(v) for v in values.to_pylist()], pa.string()
+        )
         return _distinct(written)
     coded = values.dictionary_encode()
     words = [b"" if v is None else v.encode() if isinstance(v, str) else bytes(v) if isinstance(v, bytes) else str(v).encode()
              for v in coded.dictionary.to_pylist()]  # fmt: skip
     table = np.array([_digest(word) for word in words] or [0], dtype=np.uint64)
-    return np.asarray(table[np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False))])
+    return np.asarray(
+        table[np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False))]
+    )
 
 
 def keys_of(columns: Sequence[pa.Array | pa.ChunkedArray], seed: int = 0) -> Keys:

@@ -1,8 +1,9 @@
 """Load-aware grouping (PA-SPS, algorithm 1): each event to the replica of lowest utilization.
 
-Utilization of replica j is ``U_j = n_j * et_j / span_s``, where n_j events are assigned to it and et_j is the busy time it measured per
-event. The paper computes U from *processed* events and one mean service time: a slow replica then looks idle, because it processes
-little, and receives more. With assigned events and each replica's own service time it receives less, as meant.
+Utilization of replica j is ``U_j = n_j * et_j / span_s``, where n_j events are assigned to it and
+et_j is the busy time it measured per event. The paper computes U from *processed* events and one
+mean service time: a slow replica then looks idle, because it processes little, and receives more.
+With assigned events and each replica's own service time it receives less, as meant.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ def warm() -> None:
 
 
 class LoadAware:
-    """Starts as round-robin; learns each replica's service time from every batch (halving the weight of the past)."""
+    """Starts as round-robin; learns each replica's service time from every batch (halving the
+    weight of the past).
+    """
 
     def __init__(self, memory: float = 0.5) -> None:
         self.memory = memory
@@ -58,9 +61,13 @@ class LoadAware:
     def learn(self, feedback: Feedback) -> None:
         replicas = len(feedback.busy_s)
         if len(self.service_s) < replicas:
-            self.service_s = np.concatenate([self.service_s, np.zeros(replicas - len(self.service_s))])
+            self.service_s = np.concatenate(
+                [self.service_s, np.zeros(replicas - len(self.service_s))]
+            )
         worked = feedback.processed > 0
         now = feedback.busy_s[worked] / feedback.processed[worked]
         before = self.service_s[:replicas][worked]
-        self.service_s[:replicas][worked] = np.where(before > 0, self.memory * before + (1 - self.memory) * now, now)
+        self.service_s[:replicas][worked] = np.where(
+            before > 0, self.memory * before + (1 - self.memory) * now, now
+        )
         self.span_s = max(feedback.span_s, 1e-9)

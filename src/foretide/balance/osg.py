@@ -1,10 +1,12 @@
 """Online Shuffle Grouping in its micro-batch form (DABS-Storm, section 5).
 
-What events cost is learned in Count-Min sketches and each event goes to the replica with the least estimated work, so that a stage does
-not wait for one task. The published protocol (sync requests and per-replica states, in ``osg_machine``) becomes simpler when a batch is the
-clock: sketches come back with every batch, estimates go out with the next, and the correction of a replica is its measured minus its
-estimated busy time, smoothed. A batch is known as a whole, so its dearest events are placed first: greedy in any order is within
-``2 - 1/k`` of the best assignment, largest first within ``4/3 - 1/(3k)`` (Graham 1969). Events of a replica keep their order.
+What events cost is learned in Count-Min sketches and each event goes to the replica with the least
+estimated work, so that a stage does not wait for one task. The published protocol (sync requests
+and per-replica states, in ``osg_machine``) becomes simpler when a batch is the clock: sketches come
+back with every batch, estimates go out with the next, and the correction of a replica is its
+measured minus its estimated busy time, smoothed. A batch is known as a whole, so its dearest events
+are placed first: greedy in any order is within ``2 - 1/k`` of the best assignment, largest first
+within ``4/3 - 1/(3k)`` (Graham 1969). Events of a replica keep their order.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ Order = npt.NDArray[np.intp]
 
 @entry
 def _assign(costs: Array, order: Order, work: Array, start: int) -> Ids:
-    """Event by event in ``order``, each to the replica of least ``work``, which grows by the event's cost; round-robin among equals."""
+    """Event by event in ``order``, each to the replica of least ``work``, which grows by the
+    event's cost; round-robin among equals.
+    """
     replicas = len(work)
     ids = np.empty(len(costs), dtype=np.int32)
     turn = start % replicas
@@ -52,12 +56,15 @@ def warm() -> None:
 class OnlineShuffle:
     """Round-robin until the first batch came back; then greedy on learned costs.
 
-    ``memory`` weighs the past against one batch, for costs and corrections alike. Costs belong to keys, not to replicas, so they are
-    carried over when the replica count changes; corrections of replicas that are gone are dropped. Tasks that assign parts of a batch side
-    by side each apply their part's share of the corrections.
+    ``memory`` weighs the past against one batch, for costs and corrections alike. Costs belong to
+    keys, not to replicas, so they are carried over when the replica count changes; corrections of
+    replicas that are gone are dropped. Tasks that assign parts of a batch side by side each apply
+    their part's share of the corrections.
     """
 
-    def __init__(self, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0, memory: float = 0.5) -> None:
+    def __init__(
+        self, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0, memory: float = 0.5
+    ) -> None:
         self.memory = memory
         self.sketch = CostSketch(epsilon, delta, seed)
         self.correction_s: Array = np.zeros(0)
@@ -82,7 +89,9 @@ class OnlineShuffle:
         return self.sketch.estimate(keys)
 
     def learn(self, feedback: Feedback) -> None:
-        had_costs = self.sketch.events > 0  # without them the estimates were no estimates, and their errors teach nothing
+        had_costs = (
+            self.sketch.events > 0
+        )  # without them the estimates were no estimates, and their errors teach nothing
         if feedback.costs is not None and feedback.costs.events > 0:
             self.sketch.fade(self.memory)
             self.sketch.merge(feedback.costs)
@@ -92,4 +101,6 @@ class OnlineShuffle:
             kept = self.correction_s[:replicas]
             before[: len(kept)] = kept
             self.batch_s = float(feedback.expected_s.sum())
-            self.correction_s = self.memory * before + (1 - self.memory) * (feedback.busy_s - feedback.expected_s)
+            self.correction_s = self.memory * before + (1 - self.memory) * (
+                feedback.busy_s - feedback.expected_s
+            )

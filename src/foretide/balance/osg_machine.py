@@ -1,22 +1,30 @@
-"""Online Shuffle Grouping as published (DABS-Storm, section 5.2): the two state machines, event by event.
+"""Online Shuffle Grouping as published (DABS-Storm, section 5.2): the two state machines, event by
+event.
 
-A replica is in START until it executed N events, then takes a snapshot of W/F; every N events it compares (eq. 14): stable within ``mu``,
-it sends both sketches to the scheduler, resets them and starts over; else the snapshot is renewed. The scheduler is in ROUND_ROBIN until
-every replica sent a pair; then SEND_ALL (the next k events, round-robin, carry a sync request), WAIT_ALL (collect how far each replica
-is off the scheduler's estimate), RUN (each event to the replica of least estimate). New sketches lead back to SEND_ALL.
+A replica is in START until it executed N events, then takes a snapshot of W/F; every N events it
+compares (eq. 14): stable within ``mu``, it sends both sketches to the scheduler, resets them and
+starts over; else the snapshot is renewed. The scheduler is in ROUND_ROBIN until every replica sent
+a pair; then SEND_ALL (the next k events, round-robin, carry a sync request), WAIT_ALL (collect how
+far each replica is off the scheduler's estimate), RUN (each event to the replica of least
+estimate). New sketches lead back to SEND_ALL.
 
-Two corrections. The paper's estimate is a replica's *cumulated* execution time. A replica that got more work in the past, and has long done
-it, then looks busier than one that idled, and the next events pile up at the latter. We estimate the instant at which a replica will
-be free, ``max(estimate, now) + cost``: the same while nobody idles, and right when somebody does.
+Two corrections. The paper's estimate is a replica's *cumulated* execution time. A replica that got
+more work in the past, and has long done it, then looks busier than one that idled, and the next
+events pile up at the latter. We estimate the instant at which a replica will be free,
+``max(estimate, now) + cost``: the same while nobody idles, and right when somebody does.
 
-And the paper trusts sync requests alone to set an estimate right. A replica whose pair is out of date is flooded; its answer then comes
-after its whole queue, later than the next pair of another replica, which voids the round: the flooded replica passes for idle for minutes.
-But a pair tells how many events its sender has executed (the sum of a row of F), so the scheduler knows what the sender still holds:
-it is free at ``now + (assigned - executed) * W/F`` of the whole pair, and the sync request only refines that.
+And the paper trusts sync requests alone to set an estimate right. A replica whose pair is out of
+date is flooded; its answer then comes after its whole queue, later than the next pair of another
+replica, which voids the round: the flooded replica passes for idle for minutes. But a pair tells
+how many events its sender has executed (the sum of a row of F), so the scheduler knows what the
+sender still holds: it is free at ``now + (assigned - executed) * W/F`` of the whole pair, and the
+sync request only refines that.
 
-State is flat arrays over *slots* (places for replicas), so that a compiled engine can hold many operators' machines in one tuple; no array
-is sliced, so that compiled code need not count references. Queues are first-in first-out, so a sync request needs no mark on its
-event: it is answered when the replica has done as many events as were assigned to it when the request was sent. Messages take no time.
+State is flat arrays over *slots* (places for replicas), so that a compiled engine can hold many
+operators' machines in one tuple; no array is sliced, so that compiled code need not count
+references. Queues are first-in first-out, so a sync request needs no mark on its event: it is
+answered when the replica has done as many events as were assigned to it when the request was sent.
+Messages take no time.
 """
 
 from __future__ import annotations
@@ -32,7 +40,8 @@ ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = range(4)
 START, STABILIZING = range(2)
 # slot_i
 STATE, IN_WINDOW, ASSIGNED, DONE, SYNC_AT, HAVE, SLOT_I = range(7)
-# slot_f: when the replica will be free, by estimate; that when the sync request left; the answer; mean cost of what was received
+# slot_f: when the replica will be free, by estimate; that when the sync request left; the answer;
+# mean cost of what was received
 FREE_AT, SYNC_AT_S, DELTA_S, MEAN_S, SLOT_F = range(5)
 # op_i
 PHASE, SENT, REPLIES, TURN, OP_I = range(5)
@@ -53,9 +62,17 @@ class Machine(NamedTuple):
     constants: Any  # N, mu
 
 
-def new_machine(operators: int, slots: int, window: int = 256, mu: float = 0.05, seed: int = 0, error: float = 0.05) -> Machine:
-    """Every operator in ROUND_ROBIN, every replica in START. ``window`` is N, which the paper leaves to the user: small forgets faster,
-    large estimates better. ``error`` is the sketches' epsilon and delta."""
+def new_machine(
+    operators: int,
+    slots: int,
+    window: int = 256,
+    mu: float = 0.05,
+    seed: int = 0,
+    error: float = 0.05,
+) -> Machine:
+    """Every operator in ROUND_ROBIN, every replica in START. ``window`` is N, which the paper
+    leaves to the user: small forgets faster, large estimates better. ``error`` is the sketches'
+    epsilon and delta."""
     rows, columns = shape(error, error)
     sketches = np.zeros((5, slots, rows, columns))
     slot_i = np.zeros((slots, SLOT_I), dtype=np.int64)
@@ -84,7 +101,9 @@ def _synchronize(m: Any, op: int, base: int, replicas: int) -> None:
 
 @inner
 def estimate(m: Any, slot: int, key: Any) -> Any:
-    """Seconds that an event would take at a replica, by the pair it sent last: ``W/F`` where F is smallest."""
+    """Seconds that an event would take at a replica, by the pair it sent last: ``W/F`` where F is
+    smallest.
+    """
     rows, columns = m.known_counts.shape[1], m.known_counts.shape[2]
     least, cost = np.inf, m.slot_f[slot, MEAN_S]
     for row in range(rows):
@@ -108,7 +127,9 @@ def _request(m: Any, op: int, base: int, replicas: int) -> None:
 
 @inner
 def choose(m: Any, op: int, base: int, replicas: int, key: Any, now: float) -> Any:
-    """The replica, in ``[0, replicas)``, that gets an event at ``now``; its estimate is added to what the replica has to do."""
+    """The replica, in ``[0, replicas)``, that gets an event at ``now``; its estimate is added to
+    what the replica has to do.
+    """
     phase = m.op_i[op, PHASE]
     if phase == ROUND_ROBIN:
         chosen = m.op_i[op, TURN] % replicas
@@ -152,12 +173,16 @@ def _photograph(m: Any, slot: int) -> None:
     rows, columns = m.snapshot.shape[1], m.snapshot.shape[2]
     for i in range(rows):
         for j in range(columns):
-            m.snapshot[slot, i, j] = m.times[slot, i, j] / m.counts[slot, i, j] if m.counts[slot, i, j] > 0 else 0.0
+            m.snapshot[slot, i, j] = (
+                m.times[slot, i, j] / m.counts[slot, i, j] if m.counts[slot, i, j] > 0 else 0.0
+            )
 
 
 @inner
 def _send(m: Any, op: int, base: int, replicas: int, slot: int, now: float) -> None:
-    """A stable pair goes to the scheduler, which learns what the replica still holds and asks for a new round once it has all pairs."""
+    """A stable pair goes to the scheduler, which learns what the replica still holds and asks for a
+    new round once it has all pairs.
+    """
     seen = took = 0.0
     for i in range(m.counts.shape[1]):
         for j in range(m.counts.shape[2]):
@@ -168,7 +193,9 @@ def _send(m: Any, op: int, base: int, replicas: int, slot: int, now: float) -> N
             m.counts[slot, i, j] = 0.0
             m.times[slot, i, j] = 0.0
     m.slot_f[slot, MEAN_S] = took / seen
-    m.slot_f[slot, FREE_AT] = now + (m.slot_i[slot, ASSIGNED] - m.slot_i[slot, DONE]) * m.slot_f[slot, MEAN_S]
+    m.slot_f[slot, FREE_AT] = (
+        now + (m.slot_i[slot, ASSIGNED] - m.slot_i[slot, DONE]) * m.slot_f[slot, MEAN_S]
+    )
     m.slot_i[slot, STATE] = START
     m.slot_i[slot, HAVE] = 1
     for other in range(base, base + replicas):
@@ -178,7 +205,9 @@ def _send(m: Any, op: int, base: int, replicas: int, slot: int, now: float) -> N
 
 
 @inner
-def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, work: tuple[float, float]) -> None:
+def finished(
+    m: Any, op: int, base: int, replicas: int, slot: int, key: Any, work: tuple[float, float]
+) -> None:
     """A replica has executed an event: ``work`` is how many seconds it took and when it ended.
 
     An event that was dropped unexecuted also counts as done, with no cost.
@@ -209,9 +238,11 @@ def finished(m: Any, op: int, base: int, replicas: int, slot: int, key: Any, wor
 
 @inner
 def resized(m: Any, op: int, base: int, counts: tuple[int, int], now: float) -> None:
-    """The replica count went from ``counts[0]`` to ``counts[1]``. Costs belong to keys: a new replica starts with what the first one sent.
+    """The replica count went from ``counts[0]`` to ``counts[1]``. Costs belong to keys: a new
+    replica starts with what the first one sent.
 
-    The paper says nothing about this. Waiting events are dealt anew, so everybody is free now and only what is done counts as assigned.
+    The paper says nothing about this. Waiting events are dealt anew, so everybody is free now and
+    only what is done counts as assigned.
     """
     before, after = counts
     for slot in range(base, base + after):

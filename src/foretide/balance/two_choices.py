@@ -1,4 +1,6 @@
-"""Partial key grouping: each key has two replicas, an event goes to the less loaded of them (Nasir et al., ICDE 2015)."""
+"""Partial key grouping: each key has two replicas, an event goes to the less loaded of them (Nasir
+et al., ICDE 2015).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def _assign(first: Keys, second: Keys, replicas: int, start: int) -> Ids:
 
 
 class TwoChoices:
-    """State of a key lives on at most two replicas; the most loaded replica has far less than under key hash when keys are skewed."""
+    """State of a key lives on at most two replicas; the most loaded replica has far less than under
+    key hash when keys are skewed.
+    """
 
     def assign(self, keys: Keys, replicas: int, start: int = 0) -> Ids:
         with np.errstate(over="ignore"):

@@ -1,6 +1,7 @@
 """The command line: one file per command, thin; what a command does lives in the library.
 
-Every failure that Foretide raises on purpose ends as one sentence on standard error and exit code 2.
+Every failure that Foretide raises on purpose ends as one sentence on standard error and exit code
+2.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ class _App(typer.Typer):
         warnings.showwarning = _warned
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a place that cannot write a sign gets a question mark
+                stream.reconfigure(
+                    errors="replace"
+                )  # a place that cannot write a sign gets a question mark
         try:
             return super().__call__(*args, **kwargs)
         except ForetideError as error:
@@ -34,7 +37,9 @@ _shown = warnings.showwarning
 
 
 def _warned(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """Foretide's own warnings are sentences for people; those of libraries keep their file and line."""
+    """Foretide's own warnings are sentences for people; those of libraries keep their file and
+    line.
+    """
     if category is UserWarning:
         labelled("warning:", "yellow", str(message))
     else:

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from foretide.bench import PAPERS
-from foretide.bench.forecasting import MODELS, Setting
-from foretide.bench.forecasting import table as forecasting_table
 from foretide.forecast import FORECASTERS
+from foretide.papers import PAPERS
+from foretide.papers.forecasting import MODELS, Setting
+from foretide.papers.forecasting import table as forecasting_table
 
 app = typer.Typer(help="Reproduce published figures.", no_args_is_help=True)
 
@@ -25,7 +25,9 @@ def main() -> None:
 def papers(
     names: Annotated[list[str] | None, typer.Argument(help="papers; default: all")] = None,
     seed: Annotated[int, typer.Option(help="the same seed gives the same events", min=0)] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="one JSON object on standard output, nothing else")
+    ] = False,
 ) -> None:
     """Run the papers' experiments in the simulator. Example: [bold]foretide bench papers drs[/]"""
     told = {}
@@ -42,18 +44,29 @@ def papers(
 
 @app.command("forecast")
 def forecast(
-    models: Annotated[str, typer.Option(help="names with commas between; ARIMA is always there")] = ",".join(MODELS),
+    models: Annotated[
+        str, typer.Option(help="names with commas between; ARIMA is always there")
+    ] = ",".join(MODELS),
     days: Annotated[int, typer.Option(help="days of each load", min=3)] = 60,
-    window: Annotated[float, typer.Option(help="seconds per window; a load's day lasts 1440 s", min=1.0)] = 10.0,
+    window: Annotated[
+        float, typer.Option(help="seconds per window; a load's day lasts 1440 s", min=1.0)
+    ] = 10.0,
     horizon: Annotated[int, typer.Option(help="windows ahead", min=1)] = 6,
     seeds: Annotated[int, typer.Option(help="trainings to average", min=1)] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="one JSON object on standard output, nothing else")
+    ] = False,
 ) -> None:
-    """BGElasor's table of forecasters, ours beside the published ratios; trains networks, so it takes a while.
+    """BGElasor's table of forecasters, ours beside the published ratios; trains networks, so it
+    takes a while.
 
     Example: [bold]foretide bench forecast --seeds 1 --days 12[/]
     """
-    chosen = tuple(dict.fromkeys(FORECASTERS[n.strip()].name for n in models.split(",") if n.strip()))
+    chosen = tuple(
+        dict.fromkeys(FORECASTERS[n.strip()].name for n in models.split(",") if n.strip())
+    )
     with Console(stderr=True).status("") as status:
-        found = forecasting_table(Setting(days, window, horizon, seeds, chosen), lambda what: status.update(f"{what} ..."))
+        found = forecasting_table(
+            Setting(days, window, horizon, seeds, chosen), lambda what: status.update(f"{what} ...")
+        )
     typer.echo(json.dumps(found.as_dict()) if as_json else "\n".join(found.lines()))

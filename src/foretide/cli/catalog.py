@@ -12,17 +12,24 @@ def list_apps() -> None:
     table(
         "Apps: the papers' pipelines",
         ("app", "what it does", "operators", "default load", "window", "source"),
-        ((a.name, a.summary, str(len(a.topology.names)), a.load, f"{a.window_s:g} s", a.source) for a in APPS.values()),
+        (
+            (a.name, a.summary, str(len(a.topology.names)), a.load, f"{a.window_s:g} s", a.source)
+            for a in APPS.values()
+        ),
     )
 
 
 def list_loads() -> None:
-    """List the built-in loads. A CSV file is a load too; a shape's parameters go into its name: periodic:days=60,seed=2.
+    """List the built-in loads. A CSV file is a load too; a shape's parameters go into its name:
+    periodic:days=60,seed=2.
 
     Example: [bold]foretide loads[/]
     """
     table(
         "Loads: the papers' shapes",
         ("load", "what it is", "parameters", "source"),
-        ((p.name, p.summary, ", ".join(LOADS.constants(p.name)) or "none", p.source) for p in LOADS),
+        (
+            (p.name, p.summary, ", ".join(LOADS.constants(p.name)) or "none", p.source)
+            for p in LOADS
+        ),
     )

@@ -18,30 +18,65 @@ HEAD_BYTES = 1 << 20
 
 def command(
     run: Annotated[Path, typer.Argument(help="a run's folder, or a journal file")],
-    host: Annotated[str, typer.Option(help="address to serve on; any but loopback asks readers for the token")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="port to serve on; 0 takes any free one", min=0, max=65535)] = 8765,
-    token_file: Annotated[Path | None, typer.Option(help="file that holds the token; without it one is made and printed")] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="no switch between advise and act")] = False,
+    host: Annotated[
+        str, typer.Option(help="address to serve on; any but loopback asks readers for the token")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(help="port to serve on; 0 takes any free one", min=0, max=65535)
+    ] = 8765,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="file that holds the token; without it one is made and printed"),
+    ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="no switch between advise and act")
+    ] = False,
 ) -> None:
-    """Open the dashboard of a run, finished or running. Example: [bold]foretide dashboard runs/demo[/]"""
-    from foretide.web.server import journal_file, serve  # here, so that no other command waits for a web server to be imported
+    """Open the dashboard of a run, finished or running. Example: [bold]foretide dashboard
+    runs/demo[/]
+    """
+    from foretide.web.server import (
+        journal_file,
+        serve,
+    )  # here, so that no other command waits for a web server to be imported
 
     journal = journal_file(run)
     if not journal.is_file():
-        raise InvalidConfig(f"{journal} is not there: give a run's folder that holds journal.jsonl, or a journal file")
+        raise InvalidConfig(
+            f"{journal} is not there: give a run's folder that holds journal.jsonl, or a journal "
+            "file"
+        )
     _looked_into(journal)
     stop = threading.Event()
-    with stopping_on_signals(stop), serve(journal, host, port, _token(token_file), control=not read_only) as site:
-        console().print(Text.assemble("dashboard of ", (str(run), "bold"), ": ", (site.url, "bold cyan")), soft_wrap=True)
-        uses = [use for use, asked in (("reading", site.private), ("switching between advise and act", not read_only)) if asked]
+    with (
+        stopping_on_signals(stop),
+        serve(journal, host, port, _token(token_file), control=not read_only) as site,
+    ):
+        console().print(
+            Text.assemble("dashboard of ", (str(run), "bold"), ": ", (site.url, "bold cyan")),
+            soft_wrap=True,
+        )
+        uses = [
+            use
+            for use, asked in (
+                ("reading", site.private),
+                ("switching between advise and act", not read_only),
+            )
+            if asked
+        ]
         if token_file is None and uses:
-            say(f"token, which {' and '.join(uses)} ask{'s' if len(uses) == 1 else ''} for: {site.token}")
+            say(
+                f"token, which {' and '.join(uses)} ask{'s' if len(uses) == 1 else ''} for: "
+                f"{site.token}"
+            )
         say("Ctrl-C ends it.")
         stop.wait()
 
 
 def _looked_into(journal: Path) -> None:
-    """Any other file would be an empty page for ever; a journal that has just begun may hold no whole line yet."""
+    """Any other file would be an empty page for ever; a journal that has just begun may hold no
+    whole line yet.
+    """
     try:
         with open(journal, "rb") as f:
             head = f.read(HEAD_BYTES)

@@ -3,25 +3,101 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from foretide import demo
 from foretide.cli import report
+from foretide.cli.screen import Screen, summary
+from foretide.demo import (
+    DRAIN_S,
+    TARGET_LATENCY_S,
+    WARM_UP_S,
+    WINDOW_S,
+    balance,
+    clear,
+    demo_system,
+    free_port,
+)
+from foretide.web import serve
+
+if TYPE_CHECKING:
+    from foretide.spark.run.running import Running
 
 
 def command(
-    system: Annotated[str, typer.Option(help="the system that scales; see: foretide systems")] = "pa-sps",
+    system: Annotated[
+        str, typer.Option(help="the system that scales; see: foretide systems")
+    ] = "pa-sps",
     minutes: Annotated[float, typer.Option(help="how long the load lasts", min=0.5)] = 3.0,
-    folder: Annotated[Path, typer.Option(help="where the run is kept; an older demo there is removed")] = Path("runs/demo"),
-    port: Annotated[int, typer.Option(help="the dashboard's port; the next free one when taken", min=0, max=65535)] = 8765,
+    folder: Annotated[
+        Path, typer.Option(help="where the run is kept; an older demo there is removed")
+    ] = Path("runs/demo"),
+    port: Annotated[
+        int,
+        typer.Option(help="the dashboard's port; the next free one when taken", min=0, max=65535),
+    ] = 8765,
 ) -> None:
-    """Watch a four-operator pipeline on local Spark being scaled live. Example: [bold]foretide demo --minutes 1[/]"""
+    """Watch a four-operator pipeline on local Spark being scaled live. Example: [bold]foretide demo
+    --minutes 1[/]
+    """
     try:
-        demo.run(system, round(60 * minutes), folder, port)
+        _run(system, round(60 * minutes), folder, port)
     except KeyboardInterrupt:
         Console().print("stopped before the first window.")
         raise typer.Exit(130) from None
     report.close(folder)
+
+
+def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
+    """Run the load, empty the pipeline, tell what came out. Ctrl-C ends it early, with the same
+    summary.
+    """
+    chosen = demo_system(system_name)
+    from foretide.demo.tweets import Table, Tweets, demo_load, tweets
+    from foretide.spark.control.live import LiveRun  # Spark is only imported when the demo runs
+
+    clear(folder)
+    console = Console(highlight=False)
+    table = Table(folder / "tweets.sqlite")
+    pipeline = tweets(demo_load(duration_s), table, after_s=WARM_UP_S)
+    source = pipeline.sources["stream"].open
+    assert isinstance(source, Tweets)
+    total = source.timetable.total
+    came_in = 0
+
+    def ended(running: Running) -> None:
+        nonlocal came_in
+        came_in = running.consumed("parse")
+
+    live = LiveRun(
+        pipeline,
+        chosen,
+        folder,
+        "act",
+        WINDOW_S,
+        TARGET_LATENCY_S,
+        short_run=True,
+        until_idle=True,
+        preload=(tweets.__module__,),
+    )
+    steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
+    with serve(live.journal, port=(found := free_port(port))) as site:
+        taken = f" (port {port} is taken)" if found != port else ""
+        console.print(
+            f"dashboard: [bold cyan]{site.url}[/]{taken}; its advise/act switch asks for "
+            f"{site.token}",
+            soft_wrap=True,
+        )
+        console.print(
+            f"Starting Spark with four operators; {total} tweets in {duration_s} s follow ..."
+        )
+        with Screen(console) as screen:
+            ran, decisions = live.go(screen.show, steps, started=screen.started, ended=ended)
+    for told in (
+        summary(ran, decisions),
+        balance(came_in, total, table.counts(), len(decisions) < steps),
+        f"journal: {live.journal}; look again: foretide dashboard {folder}",
+    ):
+        console.print(told, markup=False, soft_wrap=True)

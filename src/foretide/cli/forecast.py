@@ -27,14 +27,23 @@ DEFAULT = "auto,basic,smooth,lr,fft,regression,lr-lags,median-lags,seasonal,seas
 
 def command(
     load: Annotated[str, typer.Argument(help="a shape (see: foretide loads) or a CSV file")],
-    models: Annotated[str, typer.Option(help="names with commas between (see: foretide models), or: all")] = DEFAULT,
+    models: Annotated[
+        str, typer.Option(help="names with commas between (see: foretide models), or: all")
+    ] = DEFAULT,
     horizon: Annotated[int, typer.Option(help="windows ahead", min=1)] = 6,
     seeds: Annotated[int, typer.Option(help="runs to average where a model is random", min=1)] = 1,
     every: Annotated[
-        int | None, typer.Option(help="score every n-th window; default: about 2,000 windows of the last sixth", min=1)
+        int | None,
+        typer.Option(
+            help="score every n-th window; default: about 2,000 windows of the last sixth", min=1
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")] = False,
-    report: Annotated[Path | None, typer.Option("--report", help="write an HTML report to this file")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="one JSON object on standard output, nothing else")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="write an HTML report to this file")
+    ] = None,
 ) -> None:
     """Score forecasters walk-forward on the last sixth of a load; they learn from what came before.
 
@@ -43,7 +52,14 @@ def command(
     found_load = load_named(load)
     step = every or stride(len(found_load))
     with Console(stderr=True).status("") as status:
-        found = leaderboard(found_load.rates(), _chosen(models), horizon, seeds, step, lambda model: status.update(f"{model} ..."))
+        found = leaderboard(
+            found_load.rates(),
+            _chosen(models),
+            horizon,
+            seeds,
+            step,
+            lambda model: status.update(f"{model} ..."),
+        )
     for name, why in found.left_out.items():
         labelled("left out:", "yellow", f"{name}: {why}")
     if report is not None:

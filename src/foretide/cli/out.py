@@ -10,9 +10,15 @@ WIDE = 400
 
 
 def console() -> Console:
-    """Standard output; where it is no terminal, wide enough that no line of a table is broken or cut."""
+    """Standard output; where it is no terminal, wide enough that no line of a table is broken or
+    cut.
+    """
     found = Console(markup=False, highlight=False)
-    return found if found.is_terminal else Console(markup=False, highlight=False, width=max(found.width, WIDE))
+    return (
+        found
+        if found.is_terminal
+        else Console(markup=False, highlight=False, width=max(found.width, WIDE))
+    )
 
 
 def say(text: str) -> None:
@@ -22,7 +28,9 @@ def say(text: str) -> None:
 
 def labelled(label: str, style: str, text: str) -> None:
     """One line on standard error: a label in colour, then the text."""
-    Console(stderr=True).print(Text.assemble((label, style), f" {text}"), highlight=False, soft_wrap=True)
+    Console(stderr=True).print(
+        Text.assemble((label, style), f" {text}"), highlight=False, soft_wrap=True
+    )
 
 
 def titled(title: str) -> Table:

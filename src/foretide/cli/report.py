@@ -16,14 +16,19 @@ from foretide.errors import ForetideError
 
 def command(
     journal: Annotated[Path, typer.Argument(help="a run's folder or its journal.jsonl")],
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="the page; default: report.html beside the journal")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="the page; default: report.html beside the journal"),
+    ] = None,
 ) -> None:
     """Make a report of a finished run. Example: [bold]foretide report runs/demo[/]"""
     _write(journal, output or _beside(journal))
 
 
 def close(journal: Path) -> None:
-    """The report of a run that just ended, beside its journal; a run too short to report is told so and is no failure."""
+    """The report of a run that just ended, beside its journal; a run too short to report is told so
+    and is no failure.
+    """
     try:
         _write(journal, _beside(journal))
     except ForetideError as error:

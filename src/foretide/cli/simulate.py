@@ -28,22 +28,39 @@ from foretide.systems import SYSTEMS, System, system
 
 AppOption = Annotated[str, typer.Option("--app", help="the pipeline; see: foretide apps")]
 LoadOption = Annotated[
-    str | None, typer.Option("--load", help="a shape (see: foretide loads) or a CSV file; default: the app's own")
+    str | None,
+    typer.Option(
+        "--load", help="a shape (see: foretide loads) or a CSV file; default: the app's own"
+    ),
 ]
-SpeedOption = Annotated[float | None, typer.Option(help="rows of the load per second of run time; default: as recorded")]
+SpeedOption = Annotated[
+    float | None, typer.Option(help="rows of the load per second of run time; default: as recorded")
+]
 ScaleOption = Annotated[float, typer.Option(help="factor on the load's counts")]
-WindowOption = Annotated[float | None, typer.Option("--window", help="seconds between two plans; default: the app's own")]
+WindowOption = Annotated[
+    float | None, typer.Option("--window", help="seconds between two plans; default: the app's own")
+]
 SeedOption = Annotated[int, typer.Option(help="the same seed gives the same events", min=0)]
-EngineOption = Annotated[str, typer.Option(help="events, fluid (long loads), batch (as Spark runs) or auto")]
-SettingsOption = Annotated[Path | None, typer.Option("--settings", help="a TOML file: your prices, and your own system")]
-JsonOption = Annotated[bool, typer.Option("--json", help="one JSON object on standard output, nothing else")]
-ReportOption = Annotated[Path | None, typer.Option("--report", help="write an HTML report to this file")]
+EngineOption = Annotated[
+    str, typer.Option(help="events, fluid (long loads), batch (as Spark runs) or auto")
+]
+SettingsOption = Annotated[
+    Path | None, typer.Option("--settings", help="a TOML file: your prices, and your own system")
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="one JSON object on standard output, nothing else")
+]
+ReportOption = Annotated[
+    Path | None, typer.Option("--report", help="write an HTML report to this file")
+]
 
 
 def simulate(
     app: AppOption = "twitter-linear",
     load: LoadOption = None,
-    system_name: Annotated[str | None, typer.Option("--system", help="who scales; see: foretide systems (srea)")] = None,
+    system_name: Annotated[
+        str | None, typer.Option("--system", help="who scales; see: foretide systems (srea)")
+    ] = None,
     speed: SpeedOption = None,
     scale: ScaleOption = 1.0,
     window_s: WindowOption = None,
@@ -60,33 +77,54 @@ def simulate(
     told, found = _told(settings), app_named(app)
     offered = load_named(load or found.load, speed, scale)
     case = comparing.Case(
-        found, offered, found.window_s if window_s is None else window_s, seed, told.prices, comparing.engine_named(engine)
+        found,
+        offered,
+        found.window_s if window_s is None else window_s,
+        seed,
+        told.prices,
+        comparing.engine_named(engine),
     )
-    _run(case, [system(system_name) if system_name else told.system.build()], as_json, report, processes=1)
+    _run(
+        case,
+        [system(system_name) if system_name else told.system.build()],
+        as_json,
+        report,
+        processes=1,
+    )
 
 
 def compare(
     app: AppOption = "twitter-linear",
     load: LoadOption = None,
-    systems: Annotated[str, typer.Option("--systems", help="names with commas between, or: all")] = "all",
+    systems: Annotated[
+        str, typer.Option("--systems", help="names with commas between, or: all")
+    ] = "all",
     speed: SpeedOption = None,
     scale: ScaleOption = 1.0,
     window_s: WindowOption = None,
     seed: SeedOption = 1,
     engine: EngineOption = "auto",
     settings: SettingsOption = None,
-    processes: Annotated[int | None, typer.Option(help="systems run side by side; default: one per core", min=1)] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="systems run side by side; default: one per core", min=1)
+    ] = None,
     as_json: JsonOption = False,
     report: ReportOption = None,
 ) -> None:
     """Run several systems on the same load and put their figures side by side.
 
-    Example: [bold]foretide compare --app twitter-linear --systems srea,static --report compare.html[/]
+    Example: [bold]foretide compare --app twitter-linear --systems srea,static --report
+    compare.html[/]
     """
     told, found = _told(settings), app_named(app)
     offered = load_named(load or found.load, speed, scale)
     case = comparing.Case(
-        found, offered, found.window_s if window_s is None else window_s, seed, told.prices, comparing.engine_named(engine)
+        found,
+        offered,
+        found.window_s if window_s is None else window_s,
+        seed,
+        told.prices,
+        comparing.engine_named(engine),
     )
     own = [replace(told.system.build(), name=settings.stem)] if settings else []
     _run(case, [*_chosen(systems), *own], as_json, report, processes)
@@ -105,7 +143,13 @@ def _told(settings: Path | None) -> Settings:
     return load_settings(settings) if settings else Settings()
 
 
-def _run(case: comparing.Case, systems: list[System], as_json: bool, report: Path | None, processes: int | None) -> None:
+def _run(
+    case: comparing.Case,
+    systems: list[System],
+    as_json: bool,
+    report: Path | None,
+    processes: int | None,
+) -> None:
     with _progress() as tell:
         found = comparing.compare(case, systems, tell, processes)
     for name, why in found.left_out.items():
@@ -147,7 +191,15 @@ def _progress() -> Iterator[comparing.Progress]:
         yield tell
 
 
-_SHOWN = {"cost_ratio", "adaptations", "saved_resources", "processed_share", "latency_mean_ms", "latency_p99_ms", "slo_share"}
+_SHOWN = {
+    "cost_ratio",
+    "adaptations",
+    "saved_resources",
+    "processed_share",
+    "latency_mean_ms",
+    "latency_p99_ms",
+    "slo_share",
+}
 
 
 def _print(found: comparing.Comparison) -> None:
@@ -156,7 +208,9 @@ def _print(found: comparing.Comparison) -> None:
     table.add_column("system", no_wrap=True)
     shown = [f for f in FIGURES if f.key in _SHOWN]
     for figure in shown:
-        table.add_column(figure.label if figure.form != "ms" else f"{figure.label} ms", justify="right")
+        table.add_column(
+            figure.label if figure.form != "ms" else f"{figure.label} ms", justify="right"
+        )
     for run in found.runs:
         figures = run.figures.as_dict()
         table.add_row(Text(run.system), *(_cell(figures[f.key], f.form) for f in shown))
@@ -168,6 +222,8 @@ def _print(found: comparing.Comparison) -> None:
 def _cell(value: Any, form: str) -> str:
     if value is None:
         return "-"
-    return {"share": f"{value:.1%}".replace("-0.0%", "0.0%"), "ratio": f"{value:.2f}", "count": f"{value:,}"}.get(
-        form
-    ) or f"{value:,.0f}"
+    return {
+        "share": f"{value:.1%}".replace("-0.0%", "0.0%"),
+        "ratio": f"{value:.2f}",
+        "count": f"{value:,}",
+    }.get(form) or f"{value:,.0f}"

@@ -35,5 +35,8 @@ def list_models() -> None:
     table(
         "Forecasters",
         ("model", "what it does", "source", "needs"),
-        ((p.name, p.summary, p.source, f"foretide[{p.extra}]" if p.extra else "") for p in FORECASTERS),
+        (
+            (p.name, p.summary, p.source, f"foretide[{p.extra}]" if p.extra else "")
+            for p in FORECASTERS
+        ),
     )

@@ -9,7 +9,11 @@ _HERE = "foretide.forecast."
 
 
 def _network(name: str, summary: str, both_ways: bool = False, local: bool = False) -> Part:
-    constants = {"cell": "lstm" if "lstm" in name else "gru", "both_ways": both_ways, "local": local}
+    constants = {
+        "cell": "lstm" if "lstm" in name else "gru",
+        "both_ways": both_ways,
+        "local": local,
+    }
     source = "ours, after BGElasor" if local else "BGElasor, section 3.2"
     return Part(name, _HERE + "recurrent:Recurrent", summary, source, "deep", constants)
 
@@ -17,35 +21,137 @@ def _network(name: str, summary: str, both_ways: bool = False, local: bool = Fal
 FORECASTERS: Registry[Forecaster] = Registry(
     "forecaster",
     (
-        Part("basic", _HERE + "basic:Basic", "the next windows equal the last one", "PA-SPS, section 4"),
-        Part("lr", _HERE + "lr:LinearTrend", "a straight line through the last 100 windows", "PA-SPS, section 4"),
-        Part("fft", _HERE + "fft:Fourier", "trend and strongest frequencies of the last 100 windows", "PA-SPS, section 4"),
-        Part("ann", _HERE + "ann:TimeNetwork", "a perceptron on the time index", "PA-SPS, section 4"),
-        Part("rf", _HERE + "rf:TimeForest", "a random forest on the time index", "PA-SPS, section 4"),
-        Part("lr-lags", _HERE + "lr:linear_lags", "least squares on the last 30 windows", "ours, after PA-SPS"),
-        Part("ann-lags", _HERE + "ann:network_lags", "a perceptron on the last 30 windows", "ours, after PA-SPS"),
-        Part("rf-lags", _HERE + "rf:forest_lags", "a random forest on the last 30 windows", "ours, after PA-SPS"),
-        Part("median-lags", _HERE + "lr:median_lags", "least absolute errors on the last 30 windows", "field standard"),
-        Part("growth-lags", _HERE + "lr:growth_lags", "least absolute errors on logarithms of 30 windows", "field standard"),
-        Part("regression", _HERE + "regression:BestCurve", "best of line, logarithm, exponential", "DABS-Storm, section 4.1"),
-        Part("svr", _HERE + "svr:support_vectors", "support vector regression on the last 30 windows", "BGElasor, section 5.2"),
-        Part("arima", _HERE + "arima:arima", "ARIMA without season", "BGElasor, section 5.2", "stats"),
+        Part(
+            "basic",
+            _HERE + "basic:Basic",
+            "the next windows equal the last one",
+            "PA-SPS, section 4",
+        ),
+        Part(
+            "lr",
+            _HERE + "lr:LinearTrend",
+            "a straight line through the last 100 windows",
+            "PA-SPS, section 4",
+        ),
+        Part(
+            "fft",
+            _HERE + "fft:Fourier",
+            "trend and strongest frequencies of the last 100 windows",
+            "PA-SPS, section 4",
+        ),
+        Part(
+            "ann", _HERE + "ann:TimeNetwork", "a perceptron on the time index", "PA-SPS, section 4"
+        ),
+        Part(
+            "rf", _HERE + "rf:TimeForest", "a random forest on the time index", "PA-SPS, section 4"
+        ),
+        Part(
+            "lr-lags",
+            _HERE + "lr:linear_lags",
+            "least squares on the last 30 windows",
+            "ours, after PA-SPS",
+        ),
+        Part(
+            "ann-lags",
+            _HERE + "ann:network_lags",
+            "a perceptron on the last 30 windows",
+            "ours, after PA-SPS",
+        ),
+        Part(
+            "rf-lags",
+            _HERE + "rf:forest_lags",
+            "a random forest on the last 30 windows",
+            "ours, after PA-SPS",
+        ),
+        Part(
+            "median-lags",
+            _HERE + "lr:median_lags",
+            "least absolute errors on the last 30 windows",
+            "field standard",
+        ),
+        Part(
+            "growth-lags",
+            _HERE + "lr:growth_lags",
+            "least absolute errors on logarithms of 30 windows",
+            "field standard",
+        ),
+        Part(
+            "regression",
+            _HERE + "regression:BestCurve",
+            "best of line, logarithm, exponential",
+            "DABS-Storm, section 4.1",
+        ),
+        Part(
+            "svr",
+            _HERE + "svr:support_vectors",
+            "support vector regression on the last 30 windows",
+            "BGElasor, section 5.2",
+        ),
+        Part(
+            "arima", _HERE + "arima:arima", "ARIMA without season", "BGElasor, section 5.2", "stats"
+        ),
         _network("lstm", "an LSTM network on the last 96 windows"),
         _network("gru", "a GRU network on the last 96 windows"),
         _network("bilstm", "an LSTM network, read in both directions", both_ways=True),
         _network("bigru", "a GRU network, read in both directions", both_ways=True),
         _network("lstm-local", "lstm, scaled by each input window: follows growth", local=True),
         _network("gru-local", "gru, scaled by each input window: follows growth", local=True),
-        _network("bilstm-local", "bilstm, scaled by each input window: follows growth", both_ways=True, local=True),
-        _network("bigru-local", "bigru, scaled by each input window: follows growth", both_ways=True, local=True),
-        Part("smooth", _HERE + "smooth:Smooth", "a fading average of the last windows", "field standard"),
-        Part("seasonal", _HERE + "seasonal:Seasonal", "the same window of the last season", "field standard"),
-        Part(
-            "seasonal-lags", _HERE + "seasonal:SeasonalLags", "least squares on recent windows and past seasons", "field standard"
+        _network(
+            "bilstm-local",
+            "bilstm, scaled by each input window: follows growth",
+            both_ways=True,
+            local=True,
         ),
-        Part("ets", _HERE + "ets:ets", "exponential smoothing, best of the family", "field standard", "stats"),
-        Part("theta", _HERE + "theta:theta", "the Theta method, best of four variants", "field standard", "stats"),
-        Part("auto-arima", _HERE + "arima:auto_arima", "ARIMA with season, orders found", "field standard", "stats"),
-        Part("auto", _HERE + "auto:Auto", "follows a small, fast set and uses the best of late", "ours"),
+        _network(
+            "bigru-local",
+            "bigru, scaled by each input window: follows growth",
+            both_ways=True,
+            local=True,
+        ),
+        Part(
+            "smooth",
+            _HERE + "smooth:Smooth",
+            "a fading average of the last windows",
+            "field standard",
+        ),
+        Part(
+            "seasonal",
+            _HERE + "seasonal:Seasonal",
+            "the same window of the last season",
+            "field standard",
+        ),
+        Part(
+            "seasonal-lags",
+            _HERE + "seasonal:SeasonalLags",
+            "least squares on recent windows and past seasons",
+            "field standard",
+        ),
+        Part(
+            "ets",
+            _HERE + "ets:ets",
+            "exponential smoothing, best of the family",
+            "field standard",
+            "stats",
+        ),
+        Part(
+            "theta",
+            _HERE + "theta:theta",
+            "the Theta method, best of four variants",
+            "field standard",
+            "stats",
+        ),
+        Part(
+            "auto-arima",
+            _HERE + "arima:auto_arima",
+            "ARIMA with season, orders found",
+            "field standard",
+            "stats",
+        ),
+        Part(
+            "auto",
+            _HERE + "auto:Auto",
+            "follows a small, fast set and uses the best of late",
+            "ours",
+        ),
     ),
 )

@@ -1,4 +1,6 @@
-"""PA-SPS 'ann': a small multi-layer perceptron on the time index, as published, and on lag features."""
+"""PA-SPS 'ann': a small multi-layer perceptron on the time index, as published, and on lag
+features.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,12 @@ from foretide.model import Array, Forecast
 
 
 class TimeNetwork:
-    """A perceptron with one hidden layer from the time index to the rate over the last ``last`` windows (PA-SPS, section 4).
+    """A perceptron with one hidden layer from the time index to the rate over the last ``last``
+    windows (PA-SPS, section 4).
 
-    Time is mapped to -1..1 and rates to 0..1 over those windows; it is trained anew at every forecast. Beyond the windows it
-    was shown the curve goes on as its last hidden units happen to. Needs ten windows. The paper does not give the layer: ``hidden``
-    is ours.
+    Time is mapped to -1..1 and rates to 0..1 over those windows; it is trained anew at every
+    forecast. Beyond the windows it was shown the curve goes on as its last hidden units happen to.
+    Needs ten windows. The paper does not give the layer: ``hidden`` is ours.
     """
 
     def __init__(self, last: int = 100, hidden: int = 10, rounds: int = 100, seed: int = 0) -> None:
@@ -37,6 +40,15 @@ class TimeNetwork:
         return Forecast.of(low + span * model.predict(at[n:]))
 
 
-def network_lags(lags: int = 30, steps: int = 6, most: int = 5000, hidden: int = 16, rounds: int = 100, seed: int = 0) -> Lagged:
-    """A perceptron from the last ``lags`` windows to the next ``steps``, each input divided by its mean."""
+def network_lags(
+    lags: int = 30,
+    steps: int = 6,
+    most: int = 5000,
+    hidden: int = 16,
+    rounds: int = 100,
+    seed: int = 0,
+) -> Lagged:
+    """A perceptron from the last ``lags`` windows to the next ``steps``, each input divided by its
+    mean.
+    """
     return Lagged(lambda: Perceptron((hidden,), rounds, seed), lags, steps, most)

@@ -1,4 +1,6 @@
-"""'auto': follows a small, fast set of models by their errors of late and forecasts with the best of them."""
+"""'auto': follows a small, fast set of models by their errors of late and forecasts with the best
+of them.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +22,13 @@ MOST_WAIT = 2016  # windows between two lessons, at most
 class Auto:
     """A mixture in which the best of late weighs most, for each step ahead of its own.
 
-    Every member forecasts in every window and is scored when the truth arrives. With e_m the absolute error of member m, averaged
-    with a half-life of ``half_life`` windows, its weight is ``(min e / e_m) ** power``: at 24 a member whose error is 10 % above
-    the best one's keeps a tenth of its weight and one that is 25 % above keeps nothing, so that switching is smooth and costs
-    nothing. Before any truth is known all weigh the same. Members learn at ``fit`` and, since windows go on coming, by themselves
-    whenever a fifth more was seen. Needs one window, and nothing beyond the default install.
+    Every member forecasts in every window and is scored when the truth arrives. With e_m the
+    absolute error of member m, averaged with a half-life of ``half_life`` windows, its weight is
+    ``(min e / e_m) ** power``: at 24 a member whose error is 10 % above the best one's keeps a
+    tenth of its weight and one that is 25 % above keeps nothing, so that switching is smooth and
+    costs nothing. Before any truth is known all weigh the same. Members learn at ``fit`` and, since
+    windows go on coming, by themselves whenever a fifth more was seen. Needs one window, and
+    nothing beyond the default install.
 
     >>> auto = Auto(members=("basic", "seasonal"))
     >>> wave = np.tile([1.0, 5.0, 9.0, 5.0], 20)
@@ -32,7 +36,9 @@ class Auto:
     (5.0,)
     """
 
-    def __init__(self, members: Sequence[str] = MEMBERS, half_life: float = 100.0, power: float = 24.0) -> None:
+    def __init__(
+        self, members: Sequence[str] = MEMBERS, half_life: float = 100.0, power: float = 24.0
+    ) -> None:
         self.members = tuple(members)
         self.power = power
         self._fade = 0.5 ** (1.0 / half_life)
@@ -53,16 +59,22 @@ class Auto:
         if not np.isfinite(known).any():
             raise NotReady("no window was measured yet; this forecaster needs one")
         self._seen += len(known) if self._memory.new is None else self._memory.new
-        if self._seen >= LEAST_FIT and self._seen - self._fit_at >= min(MOST_WAIT, self._fit_at / 5):
+        if self._seen >= LEAST_FIT and self._seen - self._fit_at >= min(
+            MOST_WAIT, self._fit_at / 5
+        ):
             self._learn(known)
         for step, truth, given in self._ledger.settle(recent):
             self._score(step, np.abs(given - truth))
         ahead = np.stack([self._ask(i, known, horizon) for i in range(len(self._models))], axis=1)
         self._ledger.add(list(ahead))
-        return Forecast.of([float(self.weights(step, row) @ np.nan_to_num(row)) for step, row in enumerate(ahead)])
+        return Forecast.of(
+            [float(self.weights(step, row) @ np.nan_to_num(row)) for step, row in enumerate(ahead)]
+        )
 
     def weights(self, step: int, given: Array) -> Array:
-        """How much each member counts ``step`` steps ahead (from 0), among those that gave a forecast; they sum to 1."""
+        """How much each member counts ``step`` steps ahead (from 0), among those that gave a
+        forecast; they sum to 1.
+        """
         present = np.isfinite(given)
         total, count = self._errors.get(step, (np.zeros(len(given)), np.zeros(len(given))))
         scored = present & (count > 0)

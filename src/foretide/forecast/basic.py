@@ -9,7 +9,8 @@ from foretide.model import Array, Forecast
 
 
 class Basic:
-    """Persistence (PA-SPS, section 4): the mean of the last ``span`` windows, again and again. Needs one window.
+    """Persistence (PA-SPS, section 4): the mean of the last ``span`` windows, again and again.
+    Needs one window.
 
     A system that plans every 30 windows takes the last 30 for its last planning window.
 

@@ -1,4 +1,6 @@
-"""An upper quantile for any forecaster: adaptive conformal inference on its own rolling residuals, per step ahead."""
+"""An upper quantile for any forecaster: adaptive conformal inference on its own rolling residuals,
+per step ahead.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,17 @@ from foretide.parts import Forecaster, Learner
 
 
 class Conformal:
-    """Wraps a forecaster and adds ``upper``, a rate that the truth stays below in a share ``quantile`` of the windows.
+    """Wraps a forecaster and adds ``upper``, a rate that the truth stays below in a share
+    ``quantile`` of the windows.
 
-    For each step ahead s: ``upper_s = mean_s + Q_s``, where Q_s is the ``(1 - alpha_s)`` quantile, with the finite-sample rank
-    ``ceil((n + 1) * (1 - alpha_s))``, of the last ``window`` residuals truth - mean at that step. After each truth
-    ``alpha_s += rate * (alpha - missed)`` with ``alpha = 1 - quantile`` and ``missed`` 1 when the truth was above the upper
-    that was given, else 0 (Gibbs and Candes, Adaptive conformal inference under distribution shift, 2021, eq. 2): the share of
-    misses tends to alpha even when the load drifts. Its past forecasts are scored as their truths arrive in ``recent``; while a
-    step has fewer than ``least`` residuals there is no upper. Windows without a measurement score nothing.
+    For each step ahead s: ``upper_s = mean_s + Q_s``, where Q_s is the ``(1 - alpha_s)`` quantile,
+    with the finite-sample rank ``ceil((n + 1) * (1 - alpha_s))``, of the last ``window`` residuals
+    truth - mean at that step. After each truth ``alpha_s += rate * (alpha - missed)`` with ``alpha
+    = 1 - quantile`` and ``missed`` 1 when the truth was above the upper that was given, else 0
+    (Gibbs and Candes, Adaptive conformal inference under distribution shift, 2021, eq. 2): the
+    share of misses tends to alpha even when the load drifts. Its past forecasts are scored as their
+    truths arrive in ``recent``; while a step has fewer than ``least`` residuals there is no upper.
+    Windows without a measurement score nothing.
 
     >>> from foretide.forecast.basic import Basic
     >>> level = Conformal(Basic(), quantile=0.5, least=2)
@@ -30,7 +35,14 @@ class Conformal:
     [None, None, (12.0,), (14.0,), (12.0,)]
     """
 
-    def __init__(self, inner: Forecaster, quantile: float = 0.95, window: int = 300, rate: float = 0.02, least: int = 10) -> None:
+    def __init__(
+        self,
+        inner: Forecaster,
+        quantile: float = 0.95,
+        window: int = 300,
+        rate: float = 0.02,
+        least: int = 10,
+    ) -> None:
         if not 0 < quantile < 1:
             raise ValueError(f"quantile is {quantile}: it must lie between 0 and 1")
         self.inner = inner
@@ -42,7 +54,9 @@ class Conformal:
         self._ledger: Ledger[tuple[float, float | None]] = Ledger()
 
     def fit(self, series: Array) -> None:
-        """The wrapped forecaster learns; residuals are only ever collected from forecasts that were really made."""
+        """The wrapped forecaster learns; residuals are only ever collected from forecasts that were
+        really made.
+        """
         self.inner.fit(series)
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
@@ -50,7 +64,9 @@ class Conformal:
             self._step(step).score(truth, said, bound)
         mean = self.inner.forecast(recent, horizon).mean
         margins = [self._step(s).margin() for s in range(horizon)]
-        upper = None if any(m is None for m in margins) else np.add(mean, [m or 0.0 for m in margins])
+        upper = (
+            None if any(m is None for m in margins) else np.add(mean, [m or 0.0 for m in margins])
+        )
         forecast = Forecast.of(mean, upper)
         self._ledger.add(list(zip(forecast.mean, forecast.upper or (None,) * horizon, strict=True)))
         return forecast
@@ -61,9 +77,17 @@ class Conformal:
         return self._steps[step]
 
     def state(self) -> dict[str, Any]:
-        """Residuals and levels per step ahead, and what the wrapped forecaster has learned when it can tell."""
-        steps = {str(s): {"alpha": step.alpha, "residuals": list(step.residuals)} for s, step in self._steps.items()}
-        return {"steps": steps, "inner": self.inner.state() if isinstance(self.inner, Learner) else None}
+        """Residuals and levels per step ahead, and what the wrapped forecaster has learned when it
+        can tell.
+        """
+        steps = {
+            str(s): {"alpha": step.alpha, "residuals": list(step.residuals)}
+            for s, step in self._steps.items()
+        }
+        return {
+            "steps": steps,
+            "inner": self.inner.state() if isinstance(self.inner, Learner) else None,
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         for s, saved in state["steps"].items():

@@ -1,9 +1,10 @@
 """Walk-forward evaluation: forecast, then learn. No value of the future is ever visible.
 
-A series is split by time: the first two thirds to train on, the next sixth to tune on, the last sixth to test on. A model is given
-the first five sixths in one ``fit``, less the few windows that warm its upper quantile up, and splits them itself
-(``tuning_split``) when it tunes or stops early. Then the walk goes through the test part: at each origin the model sees the windows
-before it and forecasts the next ``horizon``.
+A series is split by time: the first two thirds to train on, the next sixth to tune on, the last
+sixth to test on. A model is given the first five sixths in one ``fit``, less the few windows that
+warm its upper quantile up, and splits them itself (``tuning_split``) when it tunes or stops early.
+Then the walk goes through the test part: at each origin the model sees the windows before it and
+forecasts the next ``horizon``.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from foretide.model import Array
 from foretide.parts import Forecaster
 
 LOOKBACK = 3000  # windows shown at each origin: two days of minutes
-WARM_UP = 300  # origins before the test part that are walked but not scored: upper quantiles start from their residuals
+# origins before the test part that are walked but not scored: upper quantiles start from their
+# residuals
+WARM_UP = 300
 
 
 def tuning_split(rows: int) -> int:
-    """Where the tuning part of a series given to ``fit`` starts: its last fifth, the sixth before the test part of the whole.
+    """Where the tuning part of a series given to ``fit`` starts: its last fifth, the sixth before
+    the test part of the whole.
 
     >>> tuning_split(100)
     80
@@ -43,8 +47,9 @@ def holdout_start(rows: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """What was forecast and what came: one row per origin, one column per step ahead, NaN where there was none. ``before`` are the
-    windows the model learned from, ``fit_s`` seconds to learn, ``forecast_ms`` the mean time of one forecast."""
+    """What was forecast and what came: one row per origin, one column per step ahead, NaN where
+    there was none. ``before`` are the windows the model learned from, ``fit_s`` seconds to learn,
+    ``forecast_ms`` the mean time of one forecast."""
 
     before: Array
     origins: tuple[int, ...]
@@ -59,9 +64,10 @@ class Walk:
 class Score:
     """One line of a leaderboard.
 
-    ``wape`` is the sum of absolute errors over the sum of the truth; ``mase`` the mean absolute error over that of 'the next window
-    equals the last' on the windows before the test part; ``coverage`` the share of truths at or below the upper quantile. None
-    where it cannot be told (a load of zeros, a constant past, no upper).
+    ``wape`` is the sum of absolute errors over the sum of the truth; ``mase`` the mean absolute
+    error over that of 'the next window equals the last' on the windows before the test part;
+    ``coverage`` the share of truths at or below the upper quantile. None where it cannot be told (a
+    load of zeros, a constant past, no upper).
     """
 
     model: str
@@ -84,19 +90,24 @@ def walk(
     lookback: int = LOOKBACK,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Walk:
-    """Fit on the first five sixths less the warm-up, then forecast at every ``every``-th origin of the last sixth.
+    """Fit on the first five sixths less the warm-up, then forecast at every ``every``-th origin of
+    the last sixth.
 
-    The warm-up are the last 300 origins before the test part, at most a twentieth of the windows: they are forecast as all others
-    are, and not scored.
+    The warm-up are the last 300 origins before the test part, at most a twentieth of the windows:
+    they are forecast as all others are, and not scored.
 
-    An origin at which the model is not ready is a row of NaN; a model that is never ready raises its NotReady.
+    An origin at which the model is not ready is a row of NaN; a model that is never ready raises
+    its NotReady.
     """
     values = np.array(series, dtype=float)
     values.flags.writeable = False
     start = holdout_start(len(values))
     origins = tuple(range(start, len(values) - horizon + 1, every))
     if not origins or start < 2:
-        raise InvalidConfig(f"{len(values)} rows are too few to score a horizon of {horizon}: the last sixth must hold it")
+        raise InvalidConfig(
+            f"{len(values)} rows are too few to score a horizon of {horizon}: the last sixth must "
+            "hold it"
+        )
     began = clock()
     warm = start - min(WARM_UP * every, start // 20)
     forecaster.fit(values[:warm])
@@ -131,7 +142,9 @@ def _quietly(forecaster: Forecaster, recent: Array, horizon: int) -> None:
 
 
 def score(model: str, walked: Walk) -> Score:
-    """The figures of one walk, over all steps of the horizon together; windows that were not measured do not count."""
+    """The figures of one walk, over all steps of the horizon together; windows that were not
+    measured do not count.
+    """
     known = np.isfinite(walked.truth) & np.isfinite(walked.mean)
     truth, error = walked.truth[known], (walked.truth - walked.mean)[known]
     if not len(truth):
@@ -146,7 +159,9 @@ def score(model: str, walked: Walk) -> Score:
         mae=mae,
         wape=float(np.abs(error).sum()) / total if total > 0 else None,
         mase=mae / scale if scale > 0 else None,
-        coverage=float((walked.truth[bounded] <= walked.upper[bounded]).mean()) if bounded.any() else None,
+        coverage=float((walked.truth[bounded] <= walked.upper[bounded]).mean())
+        if bounded.any()
+        else None,
         fit_s=walked.fit_s,
         forecast_ms=walked.forecast_ms,
         origins=int(np.isfinite(walked.mean[:, 0]).sum()),
@@ -163,14 +178,23 @@ def evaluate(
     quantile: float | None = 0.95,
     lookback: int = LOOKBACK,
 ) -> tuple[Score, Walk]:
-    """The score of ``build(seed)`` averaged over seeds 0, 1, ..., and the first seed's walk to plot.
+    """The score of ``build(seed)`` averaged over seeds 0, 1, ..., and the first seed's walk to
+    plot.
 
     Every model is wrapped in Conformal for its upper quantile; ``quantile=None`` leaves it alone.
     """
     walks = []
     for seed in range(seeds):
         forecaster = build(seed)
-        walks.append(walk(forecaster if quantile is None else Conformal(forecaster, quantile), series, horizon, every, lookback))
+        walks.append(
+            walk(
+                forecaster if quantile is None else Conformal(forecaster, quantile),
+                series,
+                horizon,
+                every,
+                lookback,
+            )
+        )
     return mean_score([score(model, w) for w in walks]), walks[0]
 
 
@@ -195,7 +219,8 @@ def mean_score(scores: list[Score]) -> Score:
 
 
 def stride(rows: int, origins: int = 2000) -> int:
-    """The step between origins that scores about ``origins`` of them in the test part; 1 when it is shorter than that.
+    """The step between origins that scores about ``origins`` of them in the test part; 1 when it is
+    shorter than that.
 
     >>> stride(480), stride(125_310)
     (1, 10)

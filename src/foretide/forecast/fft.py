@@ -11,9 +11,10 @@ from foretide.model import Array, Forecast
 class Fourier:
     """Trend plus harmonics over the last ``last`` windows (PA-SPS, section 4). Needs four windows.
 
-    A polynomial of ``degree`` is fitted and taken away; of what is left the ``strongest`` frequencies of the discrete Fourier
-    transform are kept (the constant counts as one) and continued beyond the end; the polynomial is added again. The paper names
-    neither number: 1 and 10 are ours.
+    A polynomial of ``degree`` is fitted and taken away; of what is left the ``strongest``
+    frequencies of the discrete Fourier transform are kept (the constant counts as one) and
+    continued beyond the end; the polynomial is added again. The paper names neither number: 1 and
+    10 are ours.
 
     >>> wave = 10 + 3 * np.cos(2 * np.pi * np.arange(40) / 8)
     >>> np.round(Fourier(degree=0).forecast(wave, horizon=3).mean, 6)
@@ -35,7 +36,8 @@ class Fourier:
         at, ahead = (np.arange(n) - centre) / n, (np.arange(n, n + horizon) - centre) / n
         trend = np.polynomial.polynomial.polyfit(at, rates, min(self.degree, n - 1))
         spectrum = np.fft.rfft(rates - np.polynomial.polynomial.polyval(at, trend))
-        # Every frequency but the constant and, for even n, the highest stands for itself and its mirror image.
+        # Every frequency but the constant and, for even n, the highest stands for itself and its
+        # mirror image.
         twice = np.full(len(spectrum), 2.0)
         twice[0] = 1.0
         if n % 2 == 0:

@@ -1,7 +1,7 @@
 """Following one series through successive calls: which windows are new since the last one.
 
-A forecaster is only ever shown the recent past. Those that learn from their own mistakes must know which windows came since they
-last spoke, so that each of their forecasts meets its own truth.
+A forecaster is only ever shown the recent past. Those that learn from their own mistakes must know
+which windows came since they last spoke, so that each of their forecasts meets its own truth.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 
 class Memory:
-    """The last ``limit`` windows of a series, from what ``fit`` and ``forecast`` were shown: further back than ``recent`` reaches.
+    """The last ``limit`` windows of a series, from what ``fit`` and ``forecast`` were shown:
+    further back than ``recent`` reaches.
 
     >>> memory = Memory(limit=4)
     >>> memory.learn(np.array([1.0, 2.0, 3.0]))
@@ -29,13 +30,17 @@ class Memory:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.values: Array = np.empty(0)
-        self.new: int | None = None  # windows that the last ``see`` added; None when it started over
+        self.new: int | None = (
+            None  # windows that the last ``see`` added; None when it started over
+        )
 
     def learn(self, series: Array) -> None:
         self.values = np.array(series[-self.limit :], dtype=float)
 
     def see(self, recent: Array) -> Array:
-        """All that is remembered, up to the end of ``recent``. A past that does not continue what was known starts over."""
+        """All that is remembered, up to the end of ``recent``. A past that does not continue what
+        was known starts over.
+        """
         shown = np.asarray(recent[-self.limit :], dtype=float)
         self.new = arrived(self.values, shown)
         if self.new is None or len(shown) >= len(self.values) + self.new:
@@ -46,7 +51,8 @@ class Memory:
 
 
 class Ledger(Generic[T]):
-    """Forecasts that wait for their truths: ``add`` what was said for each step ahead, ``settle`` it as windows come.
+    """Forecasts that wait for their truths: ``add`` what was said for each step ahead, ``settle``
+    it as windows come.
 
     >>> ledger = Ledger[float]()
     >>> ledger.settle(np.array([1.0, 2.0]))
@@ -66,7 +72,8 @@ class Ledger(Generic[T]):
         self._pending.append((self._at, said))
 
     def settle(self, recent: Array) -> list[tuple[int, float, T]]:
-        """Step ahead (from 0), truth and what was said, for every window that is new; windows that were not measured tell nothing.
+        """Step ahead (from 0), truth and what was said, for every window that is new; windows that
+        were not measured tell nothing.
 
         A past that does not continue the one before drops all that waits.
         """
@@ -89,11 +96,13 @@ class Ledger(Generic[T]):
 
 
 def arrived(before: Array, now: Array) -> int | None:
-    """How many windows at the end of ``now`` came after the end of ``before``; None when ``now`` does not continue it.
+    """How many windows at the end of ``now`` came after the end of ``before``; None when ``now``
+    does not continue it.
 
-    The two must agree, holes included, wherever they overlap, and the overlap must be all of ``before`` or half of ``now``, so that
-    a few equal values are no proof. The smallest number of new windows that fits is taken: on a flat or exactly periodic stretch
-    several fit, and all of them tell the same story. Two calls with the very same windows count 0, unless they are flat.
+    The two must agree, holes included, wherever they overlap, and the overlap must be all of
+    ``before`` or half of ``now``, so that a few equal values are no proof. The smallest number of
+    new windows that fits is taken: on a flat or exactly periodic stretch several fit, and all of
+    them tell the same story. Two calls with the very same windows count 0, unless they are flat.
 
     >>> arrived(np.array([1.0, 2.0, 3.0]), np.array([2.0, 3.0, 4.0]))
     1
@@ -110,7 +119,10 @@ def arrived(before: Array, now: Array) -> int | None:
     candidates: tuple[int, ...] = (*range(1, len(now) - least + 1), 0)
     for new in candidates:
         overlap = min(len(before), len(now) - new)
-        then, again = before[len(before) - overlap :], now[len(now) - new - overlap : len(now) - new]
+        then, again = (
+            before[len(before) - overlap :],
+            now[len(now) - new - overlap : len(now) - new],
+        )
         if _same(then[-1], again[-1]) and np.array_equal(then, again, equal_nan=True):
             return new
     return None

@@ -19,7 +19,9 @@ def filled(series: Array, least: int = 1) -> Array:
     values = np.asarray(series, dtype=float)
     known = np.isfinite(values)
     if known.sum() < max(1, least):
-        raise NotReady(f"{int(known.sum())} windows measured so far; this forecaster needs {max(1, least)}")
+        raise NotReady(
+            f"{int(known.sum())} windows measured so far; this forecaster needs {max(1, least)}"
+        )
     if known.all():
         return values
     at = np.arange(len(values))

@@ -28,24 +28,34 @@ def pairs(series: Array, lags: int, steps: int) -> tuple[Array, Array]:
 
 
 def level(rows: Array) -> Array:
-    """The mean of each row, 1 where that is 0: divided by it, a load that outgrows its past looks like its past."""
+    """The mean of each row, 1 where that is 0: divided by it, a load that outgrows its past looks
+    like its past.
+    """
     means = rows.mean(axis=1)
     return np.where(means > 0, means, 1.0)
 
 
 class Lagged:
-    """The next ``steps`` windows at once from the last ``lags``, by a regressor with ``fit(X, Y, weights)`` and ``predict(X)``.
+    """The next ``steps`` windows at once from the last ``lags``, by a regressor with ``fit(X, Y,
+    weights)`` and ``predict(X)``.
 
-    Scaling ``window`` divides each input and its answer by the input's mean, which is also the pair's weight, since an error counts
-    in events/s; ``minmax`` maps the range of the training windows to 0..1; ``log`` takes the logarithm of the rate plus 1 % of its
-    mean, less that of the newest window, so that the model speaks of growth, held within ten times the highest input.
+    Scaling ``window`` divides each input and its answer by the input's mean, which is also the
+    pair's weight, since an error counts in events/s; ``minmax`` maps the range of the training
+    windows to 0..1; ``log`` takes the logarithm of the rate plus 1 % of its mean, less that of the
+    newest window, so that the model speaks of growth, held within ten times the highest input.
 
-    It learns in ``fit`` from the last ``most`` windows; never fitted, it learns from ``recent`` at every forecast. A longer horizon
-    feeds forecasts back as inputs. Needs ``lags + steps + 9`` windows to learn.
+    It learns in ``fit`` from the last ``most`` windows; never fitted, it learns from ``recent`` at
+    every forecast. A longer horizon feeds forecasts back as inputs. Needs ``lags + steps + 9``
+    windows to learn.
     """
 
     def __init__(
-        self, regressor: Callable[[], Any], lags: int = 30, steps: int = 6, most: int = 5000, scaling: Scaling = "window"
+        self,
+        regressor: Callable[[], Any],
+        lags: int = 30,
+        steps: int = 6,
+        most: int = 5000,
+        scaling: Scaling = "window",
     ) -> None:
         self.regressor = regressor
         self.lags = lags
@@ -72,7 +82,9 @@ class Lagged:
         else:
             values, model = filled(recent[-self.lags :]), self._model
         if len(values) < self.lags:
-            raise NotReady(f"{len(values)} windows measured so far; this forecaster needs {self.lags}")
+            raise NotReady(
+                f"{len(values)} windows measured so far; this forecaster needs {self.lags}"
+            )
         inputs, ahead = values[-self.lags :], np.empty(0)
         while len(ahead) < horizon:
             block = self._answer(model, inputs)

@@ -39,8 +39,8 @@ def leaderboard(
 ) -> Leaderboard:
     """Walk every model through the series; ``models=None`` are all that are installed.
 
-    ``seeds`` counts only for models that are random. A model that was asked for by name and cannot be built is an error; one that
-    never had enough history is left out with its reason.
+    ``seeds`` counts only for models that are random. A model that was asked for by name and cannot
+    be built is an error; one that never had enough history is left out with its reason.
     """
     scores: list[Score] = []
     walks: dict[str, Walk] = {}
@@ -63,4 +63,6 @@ def leaderboard(
     if not scores:
         reasons = "; ".join(f"{model}: {why}" for model, why in left_out.items())
         raise InvalidConfig(f"no model could forecast this load: {reasons}")
-    return Leaderboard(horizon, every, tuple(sorted(scores, key=lambda s: (s.mae, s.model))), walks, left_out)
+    return Leaderboard(
+        horizon, every, tuple(sorted(scores, key=lambda s: (s.mae, s.model))), walks, left_out
+    )

@@ -24,16 +24,20 @@ class LeastSquares:
 
     def fit(self, x: Array, y: Array, weights: Array | None = None) -> None:
         rows = with_intercept(x)
-        self.coefficients = solved(rows, y, np.ones(len(rows)) if weights is None else weights, self.ridge)
+        self.coefficients = solved(
+            rows, y, np.ones(len(rows)) if weights is None else weights, self.ridge
+        )
 
     def predict(self, x: Array) -> Array:
         return np.asarray(with_intercept(x) @ self.coefficients)
 
 
 class LeastAbsolute(LeastSquares):
-    """Least absolute errors by iteratively reweighted least squares: weights ``1 / max(|error|, 1 % of the mean answer)``.
+    """Least absolute errors by iteratively reweighted least squares: weights ``1 / max(|error|, 1 %
+    of the mean answer)``.
 
-    It forecasts the median, which a few bursts cannot pull up; the upper quantile takes care of the bursts.
+    It forecasts the median, which a few bursts cannot pull up; the upper quantile takes care of the
+    bursts.
 
     >>> fitted = LeastAbsolute()
     >>> fitted.fit(np.zeros((5, 1)), np.array([[1.0], [1.0], [1.0], [1.0], [90.0]]))
@@ -67,5 +71,7 @@ def solved(x: Array, y: Array, weights: Array, ridge: float) -> Array:
     """Weighted ridge regression by the normal equations."""
     weighted = x * weights[:, None]
     gram = weighted.T @ x
-    gram[np.diag_indices_from(gram)] += ridge * np.diag(gram) + 1e-9 * max(1.0, float(np.trace(gram)) / len(gram))
+    gram[np.diag_indices_from(gram)] += ridge * np.diag(gram) + 1e-9 * max(
+        1.0, float(np.trace(gram)) / len(gram)
+    )
     return np.asarray(np.linalg.solve(gram, weighted.T @ y))

@@ -11,7 +11,8 @@ from foretide.model import Array, Forecast
 
 
 class LinearTrend:
-    """Ordinary least squares of the rate on the time index over the last ``last`` windows (PA-SPS, section 4). Needs two windows.
+    """Ordinary least squares of the rate on the time index over the last ``last`` windows (PA-SPS,
+    section 4). Needs two windows.
 
     ``rate(t) = mean + b * (t - mean t)``, ``b = cov(t, rate) / var(t)``
 
@@ -38,7 +39,9 @@ def linear_lags(lags: int = 30, steps: int = 6, most: int = 20_000) -> Lagged:
 
 
 def growth_lags(lags: int = 30, steps: int = 6, most: int = 5000) -> Lagged:
-    """Least absolute errors on the logarithms of the last ``lags`` windows: growth and decay, for loads that swing widely."""
+    """Least absolute errors on the logarithms of the last ``lags`` windows: growth and decay, for
+    loads that swing widely.
+    """
     return Lagged(LeastAbsolute, lags, steps, most, scaling="log")
 
 

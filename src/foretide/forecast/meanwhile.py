@@ -1,4 +1,6 @@
-"""A stand-in while a slow learner has not learned yet, so that a loop acts from its first windows on."""
+"""A stand-in while a slow learner has not learned yet, so that a loop acts from its first windows
+on.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from foretide.parts import Forecaster, Learner
 
 
 class Meanwhile:
-    """``inner``'s forecast, or that of ``stand_in`` (by default the last rate) while ``inner`` is not ready.
+    """``inner``'s forecast, or that of ``stand_in`` (by default the last rate) while ``inner`` is
+    not ready.
 
     >>> import numpy as np
     >>> class Never(Basic):

@@ -13,15 +13,24 @@ from foretide.model import Array
 
 
 class Perceptron:
-    """A multi-layer perceptron trained by L-BFGS for at most ``rounds`` rounds: stopping there is meant, not a failure."""
+    """A multi-layer perceptron trained by L-BFGS for at most ``rounds`` rounds: stopping there is
+    meant, not a failure.
+    """
 
     def __init__(self, hidden: tuple[int, ...], rounds: int, seed: int) -> None:
         self._model: Any = MLPRegressor(
-            hidden_layer_sizes=hidden, activation="tanh", solver="lbfgs", alpha=1e-3, max_iter=rounds, random_state=seed
+            hidden_layer_sizes=hidden,
+            activation="tanh",
+            solver="lbfgs",
+            alpha=1e-3,
+            max_iter=rounds,
+            random_state=seed,
         )
 
     def fit(self, x: Array, y: Array, weights: Array | None = None) -> None:
-        """Learn; every pair counts the same, since not every release of the library takes weights here."""
+        """Learn; every pair counts the same, since not every release of the library takes weights
+        here.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             self._model.fit(x, y)

@@ -32,11 +32,15 @@ class Trained:
 
     @property
     def unit(self) -> float:
-        """Events/s that make 1 on the network's scale; a constant load is measured by its own level."""
+        """Events/s that make 1 on the network's scale; a constant load is measured by its own
+        level.
+        """
         return self.high - self.low if self.high > self.low else max(abs(self.high), 1.0)
 
     def scaled(self, rates: Array) -> Scaled:
-        """Min-Max: the training part lies in [0, 1]. What lies absurdly far outside is held at 1000 ranges, so that all stays finite."""
+        """Min-Max: the training part lies in [0, 1]. What lies absurdly far outside is held at 1000
+        ranges, so that all stays finite.
+        """
         return np.asarray(np.clip((rates - self.low) / self.unit, -1e3, 1e3), dtype=np.float32)
 
     def rates(self, scaled: Scaled) -> Array:
@@ -45,12 +49,14 @@ class Trained:
 
 @dataclass
 class Recurrent:
-    """A recurrent network on the last ``lookback`` rates that gives the next ``horizon`` at once (BGElasor, section 3.2).
+    """A recurrent network on the last ``lookback`` rates that gives the next ``horizon`` at once
+    (BGElasor, section 3.2).
 
-    The rates are Min-Max scaled with the range of the training part, as published. That cannot follow a load that outgrows its
-    training range; ``local`` measures every input window from its newest rate, in units of its own spread, and can.
-    The first four fifths of a series train, the last fifth decides when to stop; only the last ``limit`` windows are used.
-    A series of fewer than ``least`` windows teaches nothing; before the first training ``forecast`` raises NotReady.
+    The rates are Min-Max scaled with the range of the training part, as published. That cannot
+    follow a load that outgrows its training range; ``local`` measures every input window from its
+    newest rate, in units of its own spread, and can. The first four fifths of a series train, the
+    last fifth decides when to stop; only the last ``limit`` windows are used. A series of fewer
+    than ``least`` windows teaches nothing; before the first training ``forecast`` raises NotReady.
     A horizon beyond the trained one feeds forecasts back as inputs.
 
     >>> Recurrent().forecast(np.ones(500), horizon=1)
@@ -76,15 +82,21 @@ class Recurrent:
 
     @property
     def shape(self) -> Shape:
-        return Shape(self.cell, self.both_ways, self.local, self.lookback, self.horizon, self.hidden)
+        return Shape(
+            self.cell, self.both_ways, self.local, self.lookback, self.horizon, self.hidden
+        )
 
     @property
     def least(self) -> int:
-        """Windows needed to learn: the training part and the tuning part must each hold some inputs with their outcomes."""
+        """Windows needed to learn: the training part and the tuning part must each hold some inputs
+        with their outcomes.
+        """
         return 2 * (self.lookback + self.horizon)
 
     def fit(self, series: Array) -> None:
-        """Train anew from random weights. The forecaster goes on with what it had until that is done."""
+        """Train anew from random weights. The forecaster goes on with what it had until that is
+        done.
+        """
         self.take(self.train_many([self], [series])[0])
 
     def take(self, trained: Trained | None) -> None:
@@ -93,9 +105,13 @@ class Recurrent:
 
     @staticmethod
     def train_many(
-        forecasters: Sequence[Recurrent], series: Sequence[Array], stopped: Callable[[], bool] = lambda: False
+        forecasters: Sequence[Recurrent],
+        series: Sequence[Array],
+        stopped: Callable[[], bool] = lambda: False,
     ) -> list[Trained | None]:
-        """What each forecaster would learn from its series; forecasters of one shape are trained together. Changes none of them."""
+        """What each forecaster would learn from its series; forecasters of one shape are trained
+        together. Changes none of them.
+        """
         results: list[Trained | None] = [None] * len(forecasters)
         groups: dict[tuple[Shape, int], list[int]] = {}
         for i, (forecaster, rates) in enumerate(zip(forecasters, series, strict=True)):
@@ -103,19 +119,33 @@ class Recurrent:
                 groups.setdefault((forecaster.shape, forecaster.rounds), []).append(i)
         for (shape, rounds), members in groups.items():
             known = [filled(series[i][-forecasters[i].limit :]) for i in members]
-            ranges = [Trained(None, float(k.min()), float(k.max())) for k in (k[: tuning_split(len(k))] for k in known)]
+            ranges = [
+                Trained(None, float(k.min()), float(k.max()))
+                for k in (k[: tuning_split(len(k))] for k in known)
+            ]
             scaled = [r.scaled(k) for r, k in zip(ranges, known, strict=True)]
-            weights = train(shape, Schedule(rounds=rounds), scaled, [forecasters[i].seed for i in members], stopped)
+            weights = train(
+                shape,
+                Schedule(rounds=rounds),
+                scaled,
+                [forecasters[i].seed for i in members],
+                stopped,
+            )
             for i, w, r in zip(members, weights, ranges, strict=True):
                 results[i] = Trained(w, r.low, r.high)
         return results
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         if self.trained is None:
-            raise NotReady(f"this network was not trained yet; it learns once {self.least} windows were measured")
+            raise NotReady(
+                f"this network was not trained yet; it learns once {self.least} windows were "
+                "measured"
+            )
         known = self.trained.scaled(filled(recent[-self.lookback :]))
         if len(known) < self.lookback:
-            raise NotReady(f"{len(known)} windows are known; this network reads the last {self.lookback}")
+            raise NotReady(
+                f"{len(known)} windows are known; this network reads the last {self.lookback}"
+            )
         predict = program(self.shape, Schedule(rounds=self.rounds)).predict
         ahead = np.empty(0, np.float32)
         while len(ahead) < horizon:
@@ -124,12 +154,20 @@ class Recurrent:
         return Forecast.of(self.trained.rates(ahead[:horizon]))
 
     def state(self) -> dict[str, Any]:
-        """Shape, range and weights as plain values; restored they give the same forecasts to the last bit."""
-        shape = {name: getattr(self, name) for name in ("cell", "both_ways", "local", "lookback", "horizon", "hidden")}
+        """Shape, range and weights as plain values; restored they give the same forecasts to the
+        last bit.
+        """
+        shape = {
+            name: getattr(self, name)
+            for name in ("cell", "both_ways", "local", "lookback", "horizon", "hidden")
+        }
         if self.trained is None:
             return {"shape": shape, "trained": None}
         weights = [np.asarray(w).tolist() for w in jax.tree.leaves(self.trained.weights)]
-        return {"shape": shape, "trained": {"low": self.trained.low, "high": self.trained.high, "weights": weights}}
+        return {
+            "shape": shape,
+            "trained": {"low": self.trained.low, "high": self.trained.high, "weights": weights},
+        }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         for name, value in state["shape"].items():

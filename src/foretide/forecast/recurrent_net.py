@@ -1,6 +1,8 @@
-"""The recurrent networks: LSTM and GRU, read forward or in both directions, with a dense layer that gives f steps at once.
+"""The recurrent networks: LSTM and GRU, read forward or in both directions, with a dense layer that
+gives f steps at once.
 
-Owns the mathematics of one network on one input window. It knows nothing of training, of scaling to events/s, or of other series.
+Owns the mathematics of one network on one input window. It knows nothing of training, of scaling to
+events/s, or of other series.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ Cell = Literal["gru", "lstm"]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What decides the compiled program: the cell, the directions read, window lengths and how a window is normalized.
+    """What decides the compiled program: the cell, the directions read, window lengths and how a
+    window is normalized.
 
-    ``lookback`` is the paper's b+1 (windows in), ``horizon`` its f (windows out). ``local`` normalizes every input window by itself.
+    ``lookback`` is the paper's b+1 (windows in), ``horizon`` its f (windows out). ``local``
+    normalizes every input window by itself.
     """
 
     cell: Cell = "gru"
@@ -31,13 +35,14 @@ class Shape:
 
 
 class Network(eqx.Module):
-    """One recurrent layer per direction and a dense layer on the last states (BGElasor, section 3.2).
+    """One recurrent layer per direction and a dense layer on the last states (BGElasor, section
+    3.2).
 
-    GRU, the equations of the cell: ``r = s(Wr x + Ur h + br)``, ``z = s(Wz x + Uz h + bz)``,
-    ``n = tanh(Wn x + bn + r*(Un h + cn))``, ``h' = n + z*(h - n)``; s is the logistic function.
-    The forward state has seen the newest window last, the backward state the oldest one: the forecast is
-    ``V [h_forward, h_backward] + c``. The paper prints a plain cell in its equations (1) to (3) and calls it a GRU; the gates are those
-    of the GRU and the LSTM as everybody uses them.
+    GRU, the equations of the cell: ``r = s(Wr x + Ur h + br)``, ``z = s(Wz x + Uz h + bz)``, ``n =
+    tanh(Wn x + bn + r*(Un h + cn))``, ``h' = n + z*(h - n)``; s is the logistic function. The
+    forward state has seen the newest window last, the backward state the oldest one: the forecast
+    is ``V [h_forward, h_backward] + c``. The paper prints a plain cell in its equations (1) to (3)
+    and calls it a GRU; the gates are those of the GRU and the LSTM as everybody uses them.
     """
 
     cells: eqx.nn.GRUCell | eqx.nn.LSTMCell
@@ -56,7 +61,8 @@ class Network(eqx.Module):
         """``lookback`` scaled rates, oldest first -> the next ``horizon`` scaled rates."""
         if not self.shape.local:
             return self.dense(self.states(window))
-        # The newest rate is the origin and the spread of the window the unit, so that a network of zeros holds the last rate.
+        # The newest rate is the origin and the spread of the window the unit, so that a network of
+        # zeros holds the last rate.
         origin = window[-1]
         unit = jnp.std(window) + 1e-3 * jnp.mean(jnp.abs(window)) + 1e-6
         return origin + unit * self.dense(self.states((window - origin) / unit))

@@ -1,7 +1,8 @@
-"""Training of recurrent networks: many series in one batched program, with early stopping per series.
+"""Training of recurrent networks: many series in one batched program, with early stopping per
+series.
 
-Owns optimizer, minibatches, stopping and how a batch is spread over the cores. Series come scaled; what their numbers mean in
-events/s is not known here.
+Owns optimizer, minibatches, stopping and how a batch is spread over the cores. Series come scaled;
+what their numbers mean in events/s is not known here.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ CHUNK = 4  # series per program on processor cores
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How long and how fast to learn; the same for every load, and bounded however long the series is.
+    """How long and how fast to learn; the same for every load, and bounded however long the series
+    is.
 
-    A round is ``steps`` minibatches of ``batch`` windows drawn at random from the training part, then a look at the tuning part.
-    Training stops after ``patience`` rounds without a lower error there, or after ``rounds``; the best round's weights are kept.
-    The learning rate falls from ``rate`` to 0 along a half cosine over all rounds. What is looked at and kept is a fading average of
-    the weights, ``memory`` of it from the step before: single steps jump about, and the luck of the last one should not decide.
+    A round is ``steps`` minibatches of ``batch`` windows drawn at random from the training part,
+    then a look at the tuning part. Training stops after ``patience`` rounds without a lower error
+    there, or after ``rounds``; the best round's weights are kept. The learning rate falls from
+    ``rate`` to 0 along a half cosine over all rounds. What is looked at and kept is a fading
+    average of the weights, ``memory`` of it from the step before: single steps jump about, and the
+    luck of the last one should not decide.
     """
 
     rounds: int = 80
@@ -57,7 +61,9 @@ class Progress(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """One scaled series, padded at its end, and which of its windows train and which decide when to stop."""
+    """One scaled series, padded at its end, and which of its windows train and which decide when to
+    stop.
+    """
 
     series: Any
     train: Any
@@ -83,14 +89,19 @@ def loss(network: Network, series: jax.Array, starts: jax.Array) -> jax.Array:
     """Mean squared error over the windows that begin at ``starts`` (BGElasor, equation 4)."""
     shape = network.shape
     windows = series[starts[:, None] + jnp.arange(shape.lookback + shape.horizon)]
-    return jnp.mean((jax.vmap(network)(windows[:, : shape.lookback]) - windows[:, shape.lookback :]) ** 2)
+    return jnp.mean(
+        (jax.vmap(network)(windows[:, : shape.lookback]) - windows[:, shape.lookback :]) ** 2
+    )
 
 
 @functools.lru_cache(maxsize=64)
 def program(shape: Shape, schedule: Schedule) -> Program:
     """Compiled once per shape, number of series and padded length of series."""
     total = schedule.rounds * schedule.steps
-    optimizer = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(schedule.rate, total)))
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(1.0),
+        optax.adam(optax.cosine_decay_schedule(schedule.rate, total)),
+    )
     _, rest = skeleton(shape)
 
     def error(weights: Weights, series: jax.Array, starts: jax.Array) -> jax.Array:
@@ -113,7 +124,9 @@ def program(shape: Shape, schedule: Schedule) -> Program:
         starts = jax.random.randint(draw, (schedule.steps, schedule.batch), 0, parts.train)
         progress, _ = jax.lax.scan(step, progress._replace(key=key), starts)
         spread = jnp.linspace(0.0, 1.0, schedule.checks) * (parts.last_check - parts.first_check)
-        return progress, error(progress.average, parts.series, parts.first_check + jnp.round(spread).astype(int))
+        return progress, error(
+            progress.average, parts.series, parts.first_check + jnp.round(spread).astype(int)
+        )
 
     def predict(weights: Weights, window: Scaled) -> jax.Array:
         network: Network = eqx.combine(weights, rest)
@@ -123,7 +136,9 @@ def program(shape: Shape, schedule: Schedule) -> Program:
 
 
 def _precise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """With whole 32-bit products: accelerators shorten them otherwise, and a recurrence adds that up."""
+    """With whole 32-bit products: accelerators shorten them otherwise, and a recurrence adds that
+    up.
+    """
 
     @functools.wraps(function)
     def called(*given: Any) -> Any:
@@ -140,11 +155,12 @@ def train(
     seeds: Sequence[int],
     stopped: Callable[[], bool] = lambda: False,
 ) -> list[Weights]:
-    """One network per series, trained side by side. Each series and seed gives the same network alone or in company, up to
-    rounding.
+    """One network per series, trained side by side. Each series and seed gives the same network
+    alone or in company, up to rounding.
 
-    An accelerator trains all of them in one program. On processor cores a program of ``CHUNK`` series at a time still fits the
-    cache, and every core runs one. ``stopped`` is asked after every round: when it says True training ends with what it has.
+    An accelerator trains all of them in one program. On processor cores a program of ``CHUNK``
+    series at a time still fits the cache, and every core runs one. ``stopped`` is asked after every
+    round: when it says True training ends with what it has.
     """
     on_cores = jax.default_backend() == "cpu"
     size = min(CHUNK, len(series)) if on_cores else len(series)
@@ -155,7 +171,13 @@ def train(
     def chunk(first: int) -> list[Weights]:
         # The last chunk is filled up with copies of its last series: one shape, one compilation.
         members = [min(first + i, len(series) - 1) for i in range(size)]
-        return _side_by_side(program(shape, schedule), schedule, [parts[m] for m in members], [seeds[m] for m in members], stopped)
+        return _side_by_side(
+            program(shape, schedule),
+            schedule,
+            [parts[m] for m in members],
+            [seeds[m] for m in members],
+            stopped,
+        )
 
     with ThreadPoolExecutor(min(len(firsts), _cores()) if on_cores else 1) as cores:
         trained = [weights for part in cores.map(chunk, firsts) for weights in part]
@@ -168,11 +190,19 @@ def _cores() -> int:
 
 
 def _side_by_side(
-    run: Program, schedule: Schedule, members: Sequence[Parts], seeds: Sequence[int], stopped: Callable[[], bool]
+    run: Program,
+    schedule: Schedule,
+    members: Sequence[Parts],
+    seeds: Sequence[int],
+    stopped: Callable[[], bool],
 ) -> list[Weights]:
     parts = Parts(*(np.stack(values) for values in zip(*members, strict=True)))
     progress = run.start(jnp.array(seeds))
-    best, least, waited = progress.average, np.full(len(members), np.inf), np.zeros(len(members), int)
+    best, least, waited = (
+        progress.average,
+        np.full(len(members), np.inf),
+        np.zeros(len(members), int),
+    )
     for _ in range(schedule.rounds):
         progress, error = run.round(progress, parts)
         better = (np.asarray(error) < least) & (waited < schedule.patience)
@@ -186,11 +216,18 @@ def _side_by_side(
 
 @jax.jit
 def _chosen(take: Any, new: Weights, old: Weights) -> Weights:
-    return jax.tree.map(lambda n, o: jnp.where(take.reshape(-1, *(1,) * (n.ndim - 1)), n, o), new, old)
+    return jax.tree.map(
+        lambda n, o: jnp.where(take.reshape(-1, *(1,) * (n.ndim - 1)), n, o), new, old
+    )
 
 
 def _parts(shape: Shape, series: Scaled, length: int) -> Parts:
     cut, width = tuning_split(len(series)), shape.lookback + shape.horizon
     padded = np.zeros(length, np.float32)
     padded[: len(series)] = series
-    return Parts(padded, np.int32(cut - width + 1), np.int32(cut - shape.lookback), np.int32(len(series) - width))
+    return Parts(
+        padded,
+        np.int32(cut - width + 1),
+        np.int32(cut - shape.lookback),
+        np.int32(len(series) - width),
+    )

@@ -1,4 +1,6 @@
-"""DABS-Storm 'regression': the best of a linear, a logarithmic and an exponential curve through the last samples."""
+"""DABS-Storm 'regression': the best of a linear, a logarithmic and an exponential curve through the
+last samples.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ from foretide.model import Array, Forecast
 
 
 class BestCurve:
-    """Three regressions on time over the last ``last`` windows; the one of least error is continued (DABS-Storm, section 4.1).
+    """Three regressions on time over the last ``last`` windows; the one of least error is continued
+    (DABS-Storm, section 4.1).
 
-    With t = 1, 2, ..., n: ``a + b*t``, ``a + b*ln t``, and ``exp(a + b*t)`` fitted to the logarithm of the rate, which needs every
-    rate > 0. Squared errors are compared in events/s. With fewer than three windows there is nothing to fit: the last one is
-    repeated. A curve is held within 0 and ``limit`` times the highest rate it was fitted to, since an exponential knows no bounds.
+    With t = 1, 2, ..., n: ``a + b*t``, ``a + b*ln t``, and ``exp(a + b*t)`` fitted to the logarithm
+    of the rate, which needs every rate > 0. Squared errors are compared in events/s. With fewer
+    than three windows there is nothing to fit: the last one is repeated. A curve is held within 0
+    and ``limit`` times the highest rate it was fitted to, since an exponential knows no bounds.
 
     >>> np.round(BestCurve().forecast(np.array([1.0, 2.0, 4.0, 8.0]), horizon=2).mean, 6)
     array([16., 32.])

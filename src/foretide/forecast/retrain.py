@@ -1,6 +1,8 @@
-"""Learning anew while the loop goes on: forecasters that learn slowly are trained together, beside the loop when asked.
+"""Learning anew while the loop goes on: forecasters that learn slowly are trained together, beside
+the loop when asked.
 
-Owns when a trained model takes over. It knows the protocol of slow learners, and nothing of networks.
+Owns when a trained model takes over. It knows the protocol of slow learners, and nothing of
+networks.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ log = logging.getLogger(__name__)
 
 @runtime_checkable
 class SlowLearner(Protocol):
-    """A forecaster whose learning is split in two: training, which changes nothing and may run anywhere, and taking over.
+    """A forecaster whose learning is split in two: training, which changes nothing and may run
+    anywhere, and taking over.
 
-    ``train_many`` trains several forecasters of one kind at once and gives one result for each; ``take`` makes a result serve.
+    ``train_many`` trains several forecasters of one kind at once and gives one result for each;
+    ``take`` makes a result serve.
     """
 
     @staticmethod
-    def train_many(forecasters: Sequence[Any], series: Sequence[Array], stopped: Callable[[], bool]) -> Sequence[Any]: ...
+    def train_many(
+        forecasters: Sequence[Any], series: Sequence[Array], stopped: Callable[[], bool]
+    ) -> Sequence[Any]: ...
 
     def take(self, trained: Any) -> None: ...
 
@@ -37,11 +43,13 @@ def core(forecaster: Forecaster) -> Forecaster:
 
 
 class Retraining:
-    """Fits the forecasters of one loop. Slow learners of one kind are trained in one call, all others by their own ``fit``.
+    """Fits the forecasters of one loop. Slow learners of one kind are trained in one call, all
+    others by their own ``fit``.
 
-    With ``beside`` the slow ones train in a worker thread, at most one training at a time, and the old models serve until ``settle``
-    finds the new ones ready: the loop never waits. A training that fails is one warning and the old models go on. Without it
-    (simulations, replays) everything happens in ``fit``, so that the same input gives the same run.
+    With ``beside`` the slow ones train in a worker thread, at most one training at a time, and the
+    old models serve until ``settle`` finds the new ones ready: the loop never waits. A training
+    that fails is one warning and the old models go on. Without it (simulations, replays) everything
+    happens in ``fit``, so that the same input gives the same run.
     """
 
     def __init__(self, beside: bool = False) -> None:
@@ -70,11 +78,15 @@ class Retraining:
         elif self.busy:
             log.info("a training is still under way: this one is left out")
         else:
-            self._worker = threading.Thread(target=self._work, args=(slow,), name="foretide-training")
+            self._worker = threading.Thread(
+                target=self._work, args=(slow,), name="foretide-training"
+            )
             self._worker.start()
 
     def settle(self, wait: bool = False) -> None:
-        """Let what was trained take over, if it is ready; ``wait`` for it in tests and at an orderly end."""
+        """Let what was trained take over, if it is ready; ``wait`` for it in tests and at an
+        orderly end.
+        """
         if self._worker is None or (self._worker.is_alive() and not wait):
             return
         self._worker.join()
@@ -94,13 +106,19 @@ class Retraining:
         try:
             self._ready = self._train(slow)
         except Exception as error:
-            log.warning("training failed, the old models go on: %s: %s", type(error).__name__, error)
+            log.warning(
+                "training failed, the old models go on: %s: %s", type(error).__name__, error
+            )
 
-    def _train(self, slow: Mapping[type, Sequence[tuple[SlowLearner, Array]]]) -> list[tuple[SlowLearner, Any]]:
+    def _train(
+        self, slow: Mapping[type, Sequence[tuple[SlowLearner, Array]]]
+    ) -> list[tuple[SlowLearner, Any]]:
         done: list[tuple[SlowLearner, Any]] = []
         for members in slow.values():
             learners = [learner for learner, _ in members]
-            results = learners[0].train_many(learners, [rates for _, rates in members], self._stop.is_set)
+            results = learners[0].train_many(
+                learners, [rates for _, rates in members], self._stop.is_set
+            )
             done.extend(zip(learners, results, strict=True))
         return done
 

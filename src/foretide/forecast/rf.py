@@ -11,9 +11,11 @@ from foretide.model import Array, Forecast
 
 
 class TimeForest:
-    """A random forest from the time index to the rate over the last ``last`` windows (PA-SPS, section 4).
+    """A random forest from the time index to the rate over the last ``last`` windows (PA-SPS,
+    section 4).
 
-    A forest cannot extrapolate: beyond its windows it repeats about the last ones. Grown anew at every forecast. Needs ten windows.
+    A forest cannot extrapolate: beyond its windows it repeats about the last ones. Grown anew at
+    every forecast. Needs ten windows.
     """
 
     def __init__(self, last: int = 100, trees: int = 20, seed: int = 0) -> None:
@@ -32,10 +34,16 @@ class TimeForest:
         return Forecast.of(model.predict(at[len(rates) :]))
 
 
-def forest_lags(lags: int = 30, steps: int = 6, most: int = 5000, trees: int = 30, leaf: int = 5, seed: int = 0) -> Lagged:
-    """A forest from the last ``lags`` windows to the next ``steps``, each input divided by its mean."""
+def forest_lags(
+    lags: int = 30, steps: int = 6, most: int = 5000, trees: int = 30, leaf: int = 5, seed: int = 0
+) -> Lagged:
+    """A forest from the last ``lags`` windows to the next ``steps``, each input divided by its
+    mean.
+    """
     return Lagged(
-        lambda: RandomForestRegressor(trees, min_samples_leaf=leaf, max_features=0.4, random_state=seed, n_jobs=1),
+        lambda: RandomForestRegressor(
+            trees, min_samples_leaf=leaf, max_features=0.4, random_state=seed, n_jobs=1
+        ),
         lags,
         steps,
         most,

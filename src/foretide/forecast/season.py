@@ -11,9 +11,10 @@ from foretide.model import Array
 def period(series: Array, least: float = 0.2, last: int = 20_160) -> int | None:
     """Windows per season, or None when there is none to rely on.
 
-    The autocorrelation of the last ``last`` windows, less a straight line and with the highest 1 % clipped: a season is a peak that
-    stands ``least`` above the lowest point before it and half of that above 0. Of the peaks almost as high as the highest the first
-    counts, so that a day is preferred to a week. A season must have been seen more than twice.
+    The autocorrelation of the last ``last`` windows, less a straight line and with the highest 1 %
+    clipped: a season is a peak that stands ``least`` above the lowest point before it and half of
+    that above 0. Of the peaks almost as high as the highest the first counts, so that a day is
+    preferred to a week. A season must have been seen more than twice.
 
     >>> period(100 + 50 * np.sin(2 * np.pi * np.arange(100) / 12))
     12
@@ -36,7 +37,10 @@ def period(series: Array, least: float = 0.2, last: int = 20_160) -> int | None:
     correlation = correlation / correlation[0] * n / (n - np.arange(len(correlation)))
     rise = correlation - np.minimum.accumulate(correlation)
     inner = np.arange(2, len(correlation) - 1)
-    peaks = inner[(correlation[inner] >= correlation[inner - 1]) & (correlation[inner] >= correlation[inner + 1])]
+    peaks = inner[
+        (correlation[inner] >= correlation[inner - 1])
+        & (correlation[inner] >= correlation[inner + 1])
+    ]
     peaks = peaks[(rise[peaks] >= least) & (correlation[peaks] >= least / 2)]
     if not len(peaks):
         return None

@@ -1,4 +1,6 @@
-"""Seasonal persistence: the same window of the last day; and a regression that also looks at the days before."""
+"""Seasonal persistence: the same window of the last day; and a regression that also looks at the
+days before.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ LIMIT = 20_160  # windows remembered: two weeks of minutes
 
 
 class Seasonal:
-    """The rate one season ago, ``rate(t) = rate(t - period)``; the field's standard rival for daily loads.
+    """The rate one season ago, ``rate(t) = rate(t - period)``; the field's standard rival for daily
+    loads.
 
-    Without ``period`` (windows per season) it is found in the series, at ``fit`` or in what was seen so far; a load without a
-    season repeats its last window.
+    Without ``period`` (windows per season) it is found in the series, at ``fit`` or in what was
+    seen so far; a load without a season repeats its last window.
 
     >>> Seasonal(period=3).forecast(np.array([9.0, 1.0, 2.0, 3.0]), horizon=4).mean
     (1.0, 2.0, 3.0, 1.0)
@@ -41,17 +44,23 @@ class Seasonal:
         rates = filled(self._memory.see(recent))
         season = self.period or (self._found if self._fitted else found_period(rates)) or 1
         if len(rates) < season:
-            raise NotReady(f"{len(rates)} windows measured so far; a season of {season} must have been seen once")
+            raise NotReady(
+                f"{len(rates)} windows measured so far; a season of {season} must have been seen "
+                "once"
+            )
         return Forecast.of(rates[len(rates) - season + np.arange(horizon) % season])
 
 
 class SeasonalLags:
-    """Least squares per step ahead on the last ``lags`` windows and on the same time one, two and seven seasons ago.
+    """Least squares per step ahead on the last ``lags`` windows and on the same time one, two and
+    seven seasons ago.
 
-    For each of those seasons: the very window that is forecast, the mean of seven around it, and the mean of the four before the
-    same time of day as now, so that a level that changed since then is told from a shape that did not. Every row is divided by the
-    mean of its last windows. Seasons that the memory cannot reach back to are left out; without any it is a regression on lags. It
-    learns in ``fit``; never fitted, it learns from what was seen at every forecast. A longer horizon feeds forecasts back.
+    For each of those seasons: the very window that is forecast, the mean of seven around it, and
+    the mean of the four before the same time of day as now, so that a level that changed since then
+    is told from a shape that did not. Every row is divided by the mean of its last windows. Seasons
+    that the memory cannot reach back to are left out; without any it is a regression on lags. It
+    learns in ``fit``; never fitted, it learns from what was seen at every forecast. A longer
+    horizon feeds forecasts back.
     """
 
     def __init__(self, lags: int = 12, steps: int = 6, period: int | None = None) -> None:
@@ -108,9 +117,16 @@ def cumulated(values: Array) -> Array:
 
 
 def features(
-    values: Array, total: Array, now: npt.NDArray[np.intp], step: int, lags: int, shifts: tuple[int, ...]
+    values: Array,
+    total: Array,
+    now: npt.NDArray[np.intp],
+    step: int,
+    lags: int,
+    shifts: tuple[int, ...],
 ) -> tuple[Array, Array]:
-    """One row per origin in ``now`` (the index of the window that comes next), and what each row was divided by."""
+    """One row per origin in ``now`` (the index of the window that comes next), and what each row
+    was divided by.
+    """
     near = np.stack([values[now - i] for i in range(lags, 0, -1)], axis=1)
     columns = [near]
     for shift in shifts:

@@ -12,9 +12,11 @@ LAST = 120  # windows looked at: the weight of an older one is below 0.3 % at th
 
 
 class Smooth:
-    """``level = sum_i a * (1 - a)^i * rate[-1-i]``, weights scaled to sum to 1, over the last 120 windows. Needs one window.
+    """``level = sum_i a * (1 - a)^i * rate[-1-i]``, weights scaled to sum to 1, over the last 120
+    windows. Needs one window.
 
-    ``fit`` keeps the weight ``a`` that had the least absolute error one step ahead; before that it is 0.3.
+    ``fit`` keeps the weight ``a`` that had the least absolute error one step ahead; before that it
+    is 0.3.
 
     >>> Smooth(weight=0.5).forecast(np.array([0.0, 0.0, 7.0]), horizon=2).mean
     (4.0, 4.0)
@@ -27,7 +29,9 @@ class Smooth:
         if np.isfinite(series[-20_000:]).sum() >= LAST + 10:
             rates = filled(series[-20_000:])
             rows, truth = np.lib.stride_tricks.sliding_window_view(rates, LAST)[:-1], rates[LAST:]
-            self.weight = min(WEIGHTS, key=lambda a: float(np.abs(rows @ fading(a, LAST) - truth).sum()))
+            self.weight = min(
+                WEIGHTS, key=lambda a: float(np.abs(rows @ fading(a, LAST) - truth).sum())
+            )
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         rates = filled(recent[-LAST:])

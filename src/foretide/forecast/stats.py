@@ -17,15 +17,19 @@ LEARN_AGAIN = 50  # forecasts between two lessons of a model that nobody fitted
 
 
 class Statistical:
-    """One statsforecast model: chosen and estimated in ``fit``, then run over the latest windows with those parameters.
+    """One statsforecast model: chosen and estimated in ``fit``, then run over the latest windows
+    with those parameters.
 
-    ``model(season)`` builds it, with season 1 for none. It is estimated on the last ``last`` windows, since the time it takes grows
-    steeply; a season longer than ``longest`` is left out. Each forecast filters the last ``shown`` windows, with a season seven
-    seasons and at least 200. Never fitted, it learns from ``recent`` at the first forecast and every 50th after it. Needs 20 windows.
-    Where an estimate is impossible (a constant load), the last window is repeated.
+    ``model(season)`` builds it, with season 1 for none. It is estimated on the last ``last``
+    windows, since the time it takes grows steeply; a season longer than ``longest`` is left out.
+    Each forecast filters the last ``shown`` windows, with a season seven seasons and at least 200.
+    Never fitted, it learns from ``recent`` at the first forecast and every 50th after it. Needs 20
+    windows. Where an estimate is impossible (a constant load), the last window is repeated.
     """
 
-    def __init__(self, model: Callable[[int], Any], last: int = 1000, longest: int = 1, shown: int = 200) -> None:
+    def __init__(
+        self, model: Callable[[int], Any], last: int = 1000, longest: int = 1, shown: int = 200
+    ) -> None:
         self.model = model
         self.last = last
         self.longest = longest
@@ -46,7 +50,9 @@ class Statistical:
         if not self._fitted and self._asked % LEARN_AGAIN == 0:
             self._learn(recent)
         self._asked += 1
-        values = filled(recent[-(self.shown if self._season == 1 else max(200, 7 * self._season)) :])
+        values = filled(
+            recent[-(self.shown if self._season == 1 else max(200, 7 * self._season)) :]
+        )
         return Forecast.of(self._ahead(values, horizon))
 
     def _learn(self, series: Array) -> None:
@@ -55,7 +61,9 @@ class Statistical:
         values = filled(series[-max(self.last, 4 * self._season) :])
         self._learned = self.model(self._season)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the library warns of every start from which its search did not converge
+            warnings.simplefilter(
+                "ignore"
+            )  # the library warns of every start from which its search did not converge
             try:
                 self._learned.fit(values)
             except (ArithmeticError, ValueError, LookupError, np.linalg.LinAlgError):

@@ -1,4 +1,6 @@
-"""AUTOSCALE+ of DABS-Storm (section 4): estimate each operator's input through the graph, compare with what its replicas can do."""
+"""AUTOSCALE+ of DABS-Storm (section 4): estimate each operator's input through the graph, compare
+with what its replicas can do.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ ROUNDING = 1e-9
 
 
 def usable_cpu(used: float, reserved: float, idle: float, sharers: float, weight: float) -> float:
-    """CPU that one replica can count on soon, in cores: ``weight*max(used, reserved) + idle/sharers``, at most 1 (one thread).
+    """CPU that one replica can count on soon, in cores: ``weight*max(used, reserved) +
+    idle/sharers``, at most 1 (one thread).
 
-    DABS-Storm, equation 7. The paper subtracts only the other threads' use from 100 %, which counts the replica's own use twice;
-    ``idle`` here is what nobody uses.
+    DABS-Storm, equation 7. The paper subtracts only the other threads' use from 100 %, which counts
+    the replica's own use twice; ``idle`` here is what nobody uses.
 
     >>> usable_cpu(used=0.5, reserved=1.0, idle=0.5, sharers=1, weight=0.3)
     0.8
@@ -29,13 +32,17 @@ def usable_cpu(used: float, reserved: float, idle: float, sharers: float, weight
 
 
 def estimated_inputs(
-    topology: Topology, history: History, forecasts: Mapping[str, Forecast], combine: Literal["max", "min"] = "max"
+    topology: Topology,
+    history: History,
+    forecasts: Mapping[str, Forecast],
+    combine: Literal["max", "min"] = "max",
 ) -> dict[str, float]:
     """Events each operator will have to process in the next windows (DABS-Storm, equations 3 to 5).
 
-    ``input_i = combine(own estimate, sum_p input_p * s_{p->i}) + q_i``, in the order of the graph: the own estimate is the forecast
-    summed over its windows. An operator without a forecast takes what its parents send, and a parent reached through a loop or of
-    unknown selectivity is left to the own estimate.
+    ``input_i = combine(own estimate, sum_p input_p * s_{p->i}) + q_i``, in the order of the graph:
+    the own estimate is the forecast summed over its windows. An operator without a forecast takes
+    what its parents send, and a parent reached through a loop or of unknown selectivity is left to
+    the own estimate.
     """
     choose = max if combine == "max" else min
     inputs: dict[str, float] = {}
@@ -43,7 +50,9 @@ def estimated_inputs(
         ways = []
         if name in forecasts:
             ways.append(sum(forecasts[name].mean) * history.window_s)
-        shares = [(p, history.selectivity(p, name)) for p in topology.predecessors(name) if p in inputs]
+        shares = [
+            (p, history.selectivity(p, name)) for p in topology.predecessors(name) if p in inputs
+        ]
         known = [inputs[p] * s for p, s in shares if s is not None]
         if known:
             ways.append(sum(known))
@@ -64,10 +73,12 @@ class Interval:
         return "below" if ideal < self.beta * current * (1 - ROUNDING) else "inside"
 
     def degree(self, current: int, ideal: float, reserved: int) -> int:
-        """The new degree: ``reserved`` replicas when ``ideal`` lies outside the interval (equation 12), else the current ones.
+        """The new degree: ``reserved`` replicas when ``ideal`` lies outside the interval (equation
+        12), else the current ones.
 
-        Reservations promise less than what is usable now, so ``reserved`` can exceed the current degree although fewer would do;
-        scaling in never adds replicas, scaling out never removes any.
+        Reservations promise less than what is usable now, so ``reserved`` can exceed the current
+        degree although fewer would do; scaling in never adds replicas, scaling out never removes
+        any.
 
         >>> Interval().degree(10, ideal=11.5, reserved=14), Interval().degree(10, ideal=8.0, reserved=5)
         (14, 10)
@@ -81,7 +92,8 @@ class Interval:
 
 
 class AutoscalePlus:
-    """Scale out when the ideal degree exceeds the current one, in when it falls below ``beta`` times it.
+    """Scale out when the ideal degree exceeds the current one, in when it falls below ``beta``
+    times it.
 
     ``capacity = horizon/et * usable``, ``ideal = input/capacity``; the new degree is the smallest k' with
     ``input/(horizon/et * reserved * weight) <= k'`` (equations 9 to 13). ``weight`` is the paper's lambda; with 0.3 it plans for
@@ -101,7 +113,9 @@ class AutoscalePlus:
         if not 0 < weight < 1 or not 0 < beta <= 1:
             raise InvalidConfig(f"weight {weight} must lie in (0, 1) and beta {beta} in (0, 1]")
         if combine not in ("max", "min"):
-            raise InvalidConfig(f"combine is {combine!r}: take 'max' (cautious) or 'min' (saves replicas)")
+            raise InvalidConfig(
+                f"combine is {combine!r}: take 'max' (cautious) or 'min' (saves replicas)"
+            )
         self.weight = weight
         self.interval = Interval(beta)
         self.combine: Literal["max", "min"] = combine
@@ -112,7 +126,10 @@ class AutoscalePlus:
         current = {n: max(1, history.replicas(n)) for n in topology.names}
         since = history.since_change_s()
         if since is not None and since < self.settle_s:
-            why = f"settling: {since:.0f} s since the last change, decides again after {self.settle_s:.0f} s"
+            why = (
+                f"settling: {since:.0f} s since the last change, decides again after "
+                f"{self.settle_s:.0f} s"
+            )
             return Plan(current, dict.fromkeys(current, why))
         horizon_s = max((f.horizon for f in forecasts.values()), default=1) * history.window_s
         inputs = estimated_inputs(topology, history, forecasts, self.combine)
@@ -124,16 +141,22 @@ class AutoscalePlus:
             alone = horizon_s / known_service_time_s(history, name)
             usable = self._usable(name, history.latest)
             ideal = inputs[name] / (alone * usable)
-            reserved = max(1, math.ceil(inputs[name] / (alone * self.reserved * self.weight) * (1 - ROUNDING)))
+            reserved = max(
+                1, math.ceil(inputs[name] / (alone * self.reserved * self.weight) * (1 - ROUNDING))
+            )
             replicas[name] = self.interval.degree(k, ideal, reserved)
             reasons[name] = (
-                f"{inputs[name]:.0f} events in the next {horizon_s:.0f} s need {ideal:.2f} replicas of {usable:.2f} usable cores: "
-                f"{self.interval.side(k, ideal)} the working interval {self.interval.beta * k:.1f} to {k}; reservations ask for {reserved}"
+                f"{inputs[name]:.0f} events in the next {horizon_s:.0f} s need {ideal:.2f} "
+                f"replicas of {usable:.2f} usable cores: "
+                f"{self.interval.side(k, ideal)} the working interval {self.interval.beta * k:.1f} "
+                f"to {k}; reservations ask for {reserved}"
             )
         return Plan(replicas, reasons)
 
     def _usable(self, name: str, latest: Snapshot) -> float:
-        """The worst of an operator's replicas (equation 8): by host where hosts are known, else each has a core to itself."""
+        """The worst of an operator's replicas (equation 8): by host where hosts are known, else
+        each has a core to itself.
+        """
         on = [h for h in latest.hosts or () if name in h.loads]
         if on:
             threads = _threads_per_host(latest)
@@ -154,7 +177,9 @@ class AutoscalePlus:
 
 
 def _threads_per_host(latest: Snapshot) -> dict[str, float]:
-    """Replicas of each operator per host that carries it; hosts do not say how many there are, so they are taken as even."""
+    """Replicas of each operator per host that carries it; hosts do not say how many there are, so
+    they are taken as even.
+    """
     carried = [o for h in latest.hosts or () for o in h.loads]
     replicas = {o: latest.samples[o].replicas if o in latest.samples else 1 for o in carried}
     return {o: max(1.0, r / carried.count(o)) for o, r in replicas.items()}

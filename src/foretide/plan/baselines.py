@@ -1,4 +1,6 @@
-"""Rules in everyday use, as baselines: DS2, Spark's dynamic allocation, a backlog threshold, lazy capacity provisioning."""
+"""Rules in everyday use, as baselines: DS2, Spark's dynamic allocation, a backlog threshold, lazy
+capacity provisioning.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ from foretide.topology import Topology
 
 
 class Ds2:
-    """DS2 (Kalavri et al., OSDI 2018): target rate through the graph divided by the true processing rate of one replica.
+    """DS2 (Kalavri et al., OSDI 2018): target rate through the graph divided by the true processing
+    rate of one replica.
 
-    The true rate counts busy time only (``1/et``). ``utilization`` is the share of a replica to plan for.
+    The true rate counts busy time only (``1/et``). ``utilization`` is the share of a replica to
+    plan for.
     """
 
     def __init__(self, utilization: float = 0.7) -> None:
@@ -30,25 +34,36 @@ class Ds2:
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         flow = Flow.measured(topology, history)
         latest = history.latest
-        offered = {n: s.arrived if s.offered is None else s.offered for n, s in latest.samples.items() if n in topology.sources}
+        offered = {
+            n: s.arrived if s.offered is None else s.offered
+            for n, s in latest.samples.items()
+            if n in topology.sources
+        }
         replicas, reasons = {}, {}
-        for name, rate in flow.through({n: count / latest.window_s for n, count in offered.items()}).items():
+        for name, rate in flow.through(
+            {n: count / latest.window_s for n, count in offered.items()}
+        ).items():
             if rate <= 0:
                 replicas[name], reasons[name] = 1, "a target rate of 0 events/s"
                 continue
             et = known_service_time_s(history, name)
             replicas[name] = need(rate, et / self.utilization)
-            reasons[name] = f"a target rate of {rate:.1f} events/s at {et * 1e3:.2f} ms each, {self.utilization:.0%} busy"
+            reasons[name] = (
+                f"a target rate of {rate:.1f} events/s at {et * 1e3:.2f} ms each, "
+                f"{self.utilization:.0%} busy"
+            )
         return Plan(replicas, reasons)
 
 
 class SparkDra:
-    """Spark's dynamic allocation rule, per operator: exponential requests while work waits, idle replicas go after a timeout.
+    """Spark's dynamic allocation rule, per operator: exponential requests while work waits, idle
+    replicas go after a timeout.
 
     Work waits when the backlog would take the running replicas longer than ``backlog_timeout_s``
-    (spark.dynamicAllocation.schedulerBacklogTimeout, 1 s). In the c-th such window in a row ``2**(c-1)`` replicas are added, never
-    more than the waiting and arriving work would keep busy for one window. Without waiting work only as many stay as were busy at
-    some time in the last ``idle_timeout_s`` (executorIdleTimeout, 60 s).
+    (spark.dynamicAllocation.schedulerBacklogTimeout, 1 s). In the c-th such window in a row
+    ``2**(c-1)`` replicas are added, never more than the waiting and arriving work would keep busy
+    for one window. Without waiting work only as many stay as were busy at some time in the last
+    ``idle_timeout_s`` (executorIdleTimeout, 60 s).
     """
 
     def __init__(self, backlog_timeout_s: float = 1.0, idle_timeout_s: float = 60.0) -> None:
@@ -68,12 +83,15 @@ class SparkDra:
                 work = need((sample.arrived + sample.backlog) / history.window_s, et)
                 replicas[name] = max(running, min(running + 2 ** min(waiting - 1, 20), work))
                 reasons[name] = (
-                    f"{sample.backlog:.0f} events wait for {waiting} windows in a row: {replicas[name]} replicas, {work} at most"
+                    f"{sample.backlog:.0f} events wait for {waiting} windows in a row: "
+                    f"{replicas[name]} replicas, {work} at most"
                 )
                 continue
             busy = self._busy(history, name)
             replicas[name] = min(running, busy)
-            reasons[name] = f"{busy} of {running} replicas were busy within {self.idle_timeout_s:.0f} s"
+            reasons[name] = (
+                f"{busy} of {running} replicas were busy within {self.idle_timeout_s:.0f} s"
+            )
         return Plan(replicas, reasons)
 
     def _windows_waiting(self, history: History, name: str, et: float) -> int:
@@ -93,15 +111,19 @@ class SparkDra:
 
 
 class Backlog:
-    """One replica per ``threshold`` waiting events: the rule of queue-length autoscalers such as KEDA's.
+    """One replica per ``threshold`` waiting events: the rule of queue-length autoscalers such as
+    KEDA's.
 
-    On its own the rule removes the replicas that keep a queue short and then needs them again, for ever. Users of those autoscalers
-    put a processor trigger beside the queue's; so does ``keep_up``: never fewer than the last window's rate keeps busy.
+    On its own the rule removes the replicas that keep a queue short and then needs them again, for
+    ever. Users of those autoscalers put a processor trigger beside the queue's; so does
+    ``keep_up``: never fewer than the last window's rate keeps busy.
     """
 
     def __init__(self, threshold: float = 1000.0, keep_up: bool = True) -> None:
         if threshold <= 0:
-            raise InvalidConfig(f"threshold {threshold}: give the waiting events that justify one replica, > 0")
+            raise InvalidConfig(
+                f"threshold {threshold}: give the waiting events that justify one replica, > 0"
+            )
         self.threshold, self.keep_up = threshold, keep_up
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
@@ -110,20 +132,25 @@ class Backlog:
         for name, sample in latest.samples.items():
             et = history.service_time_s(name)
             wanted = max(1, math.ceil(sample.backlog / self.threshold))
-            busy = need(sample.arrived / latest.window_s, et) if self.keep_up and et is not None else 1
+            busy = (
+                need(sample.arrived / latest.window_s, et) if self.keep_up and et is not None else 1
+            )
             replicas[name] = max(wanted, busy)
             reasons[name] = (
-                f"{sample.backlog:.0f} events wait, {self.threshold:.0f} per replica: {wanted}; the rate keeps {busy} busy"
+                f"{sample.backlog:.0f} events wait, {self.threshold:.0f} per replica: {wanted}; "
+                f"the rate keeps {busy} busy"
             )
         return Plan(replicas, reasons)
 
 
 class LazyProvisioning:
-    """Lazy capacity provisioning (Lin et al., INFOCOM 2011): at most 3 times the optimum when needs are known, routes free.
+    """Lazy capacity provisioning (Lin et al., INFOCOM 2011): at most 3 times the optimum when needs
+    are known, routes free.
 
-    The rule moves only when it must: up to the next window's need (the lower bound), down to the upper bound. With a hard need and
-    linear prices the upper bound is the largest need of the last ``(p_up + p_down)/p`` windows: an idle replica stays until its
-    idling has cost as much as stopping and starting it.
+    The rule moves only when it must: up to the next window's need (the lower bound), down to the
+    upper bound. With a hard need and linear prices the upper bound is the largest need of the last
+    ``(p_up + p_down)/p`` windows: an idle replica stays until its idling has cost as much as
+    stopping and starting it.
     """
 
     def __init__(self, prices: Prices | Mapping[str, float] | None = None) -> None:
@@ -131,7 +158,9 @@ class LazyProvisioning:
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         p = self.prices
-        keep = math.floor((p.up + p.down) / p.replica_window) if p.replica_window > 0 else len(history)
+        keep = (
+            math.floor((p.up + p.down) / p.replica_window) if p.replica_window > 0 else len(history)
+        )
         replicas, reasons = {}, {}
         for name, ahead in expected_rates(topology, history, forecasts).items():
             past = history.rates(name, max(1, keep))
@@ -144,6 +173,7 @@ class LazyProvisioning:
             running = max(1, history.replicas(name))
             replicas[name] = min(max(running, lower), upper)
             reasons[name] = (
-                f"{ahead[0]:.1f} events/s expected need {lower}; idle ones stay {keep} windows: between {lower} and {upper}"
+                f"{ahead[0]:.1f} events/s expected need {lower}; idle ones stay {keep} windows: "
+                f"between {lower} and {upper}"
             )
         return Plan(replicas, reasons)

@@ -1,4 +1,6 @@
-"""Planners that know the future: the cheapest schedule, and the static sizes people wish they had chosen. Simulator only."""
+"""Planners that know the future: the cheapest schedule, and the static sizes people wish they had
+chosen. Simulator only.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +20,30 @@ from foretide.topology import Topology
 
 
 class Clairvoyant:
-    """The optimum for the load as it will come: no planner can be cheaper and always cover the need. Never runs live.
+    """The optimum for the load as it will come: no planner can be cheaper and always cover the
+    need. Never runs live.
 
-    Each operator follows ``optimal_schedule`` over its whole future, begun from the replicas it had when first asked.
+    Each operator follows ``optimal_schedule`` over its whole future, begun from the replicas it had
+    when first asked.
     """
 
-    def __init__(self, future: Future | None = None, prices: Prices | Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self, future: Future | None = None, prices: Prices | Mapping[str, float] | None = None
+    ) -> None:
         self.future = future
         self.prices = priced(prices)
         self._schedules: dict[str, Schedule] = {}
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         if self.future is None:
-            raise NotReady("the clairvoyant planner was not told the future: it runs in the simulator alone")
+            raise NotReady(
+                "the clairvoyant planner was not told the future: it runs in the simulator alone"
+            )
         window = self.future.window(history.now)
         if not self._schedules:
-            self._schedules = {n: self._schedule(topology, history, n, window) for n in topology.names}
+            self._schedules = {
+                n: self._schedule(topology, history, n, window) for n in topology.names
+            }
         target = {n: int(self._schedules[n][window]) for n in topology.names}
         reasons = {
             n: f"the cheapest schedule has {r} replicas in window {window}, which needs {self.future.need[n][window]}"
@@ -44,12 +54,16 @@ class Clairvoyant:
     def _schedule(self, topology: Topology, history: History, name: str, window: int) -> Schedule:
         assert self.future is not None
         need = self.future.need[name]
-        ahead = optimal_schedule(need[window:], self.prices, max(1, history.replicas(name)), topology[name].max_replicas)
+        ahead = optimal_schedule(
+            need[window:], self.prices, max(1, history.replicas(name)), topology[name].max_replicas
+        )
         return np.concatenate([need[:window], ahead])
 
 
 class _Fixed(ABC):
-    """One number per operator, chosen from the needs of the whole load: of the future when told, else of the past so far."""
+    """One number per operator, chosen from the needs of the whole load: of the future when told,
+    else of the past so far.
+    """
 
     what: str
 
@@ -61,10 +75,14 @@ class _Fixed(ABC):
         """Replicas for all windows, from what each of them needs."""
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
-        need: Callable[[str], Schedule] = self.future.need.__getitem__ if self.future else lambda name: _past(history, name)
+        need: Callable[[str], Schedule] = (
+            self.future.need.__getitem__ if self.future else lambda name: _past(history, name)
+        )
         target = {n: self.choose(need(n)) for n in topology.names}
         span = "in the whole load" if self.future else "so far"
-        return Plan(target, {n: f"fixed at {r}: the {self.what} need {span}" for n, r in target.items()})
+        return Plan(
+            target, {n: f"fixed at {r}: the {self.what} need {span}" for n, r in target.items()}
+        )
 
 
 class StaticPeak(_Fixed):

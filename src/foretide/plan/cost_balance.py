@@ -1,4 +1,6 @@
-"""BGElasor's planners: the cost-balance algorithm (CBA) and the simple proactive rule (SPEA). SREA is ``plan/reactive.py``."""
+"""BGElasor's planners: the cost-balance algorithm (CBA) and the simple proactive rule (SPEA). SREA
+is ``plan/reactive.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,16 @@ from foretide.plan.optimum import Schedule, needs, priced
 from foretide.topology import Topology
 
 
-def cost_balance(load: Sequence[float] | Array, capacity: float, prices: Prices, start: int) -> Schedule:
+def cost_balance(
+    load: Sequence[float] | Array, capacity: float, prices: Prices, start: int
+) -> Schedule:
     """A cheap schedule that covers a load: CBA (BGElasor, algorithm 1).
 
-    ``load`` is in events/s per window, ``capacity`` in events/s of one replica, ``start`` are the replicas before the first
-    window. Three steps, none of which raises ``schedule_cost``: follow the need, merge re-routings, cancel down-then-up pairs. A
-    heuristic: ``optimal_schedule`` is exact. The printed listing has the comparison of step 1 reversed: as printed it would scale up when
-    capacity suffices.
+    ``load`` is in events/s per window, ``capacity`` in events/s of one replica, ``start`` are the
+    replicas before the first window. Three steps, none of which raises ``schedule_cost``: follow
+    the need, merge re-routings, cancel down-then-up pairs. A heuristic: ``optimal_schedule`` is
+    exact. The printed listing has the comparison of step 1 reversed: as printed it would scale up
+    when capacity suffices.
 
     >>> cost_balance([100, 300, 100, 300], capacity=100.0, prices=Prices(), start=1)
     array([1, 3, 3, 3])
@@ -33,10 +38,12 @@ def cost_balance(load: Sequence[float] | Array, capacity: float, prices: Prices,
 
 
 def merge_routes(schedule: npt.ArrayLike, prices: Prices, start: int) -> Schedule:
-    """Step 2: put a change into a neighbouring window that re-routes anyway, where a re-routing costs more than the replicas.
+    """Step 2: put a change into a neighbouring window that re-routes anyway, where a re-routing
+    costs more than the replicas.
 
-    An increase of u replicas moves one window earlier when ``p_route > u*p`` and that window already changes; a decrease of d moves
-    one window later under the same test with d. Repeats while anything moves. Replicas are only ever added, so needs stay covered.
+    An increase of u replicas moves one window earlier when ``p_route > u*p`` and that window
+    already changes; a decrease of d moves one window later under the same test with d. Repeats
+    while anything moves. Replicas are only ever added, so needs stay covered.
     """
     n = np.array(schedule, dtype=np.int64)
     moved = True
@@ -55,10 +62,11 @@ def merge_routes(schedule: npt.ArrayLike, prices: Prices, start: int) -> Schedul
 
 
 def cancel_pairs(schedule: npt.ArrayLike, prices: Prices, start: int) -> Schedule:
-    """Step 3: keep replicas over a valley where stopping and starting them costs more than their idling.
+    """Step 3: keep replicas over a valley where stopping and starting them costs more than their
+    idling.
 
-    For a decrease whose next change, ``dT`` windows later, is an increase, ``m = min(both)`` replicas stay when
-    ``(p_down + p_up)*m + p_route > p*m*dT``. Repeats until nothing changes.
+    For a decrease whose next change, ``dT`` windows later, is an increase, ``m = min(both)``
+    replicas stay when ``(p_down + p_up)*m + p_route > p*m*dT``. Repeats until nothing changes.
     """
     n = np.array(schedule, dtype=np.int64)
     cancelled = True
@@ -70,7 +78,9 @@ def cancel_pairs(schedule: npt.ArrayLike, prices: Prices, start: int) -> Schedul
             if not (steps[down] < 0 < steps[up]):
                 continue
             m = min(-steps[down], steps[up])
-            if (prices.down + prices.up) * m + prices.route > prices.replica_window * m * (up - down):
+            if (prices.down + prices.up) * m + prices.route > prices.replica_window * m * (
+                up - down
+            ):
                 n[down:up] += m
                 steps[down] += m
                 steps[up] -= m
@@ -79,13 +89,17 @@ def cancel_pairs(schedule: npt.ArrayLike, prices: Prices, start: int) -> Schedul
 
 
 class CostBalance:
-    """BGElasor's controller: CBA over the forecast horizon for every operator, re-planned each window; the first window is used.
+    """BGElasor's controller: CBA over the forecast horizon for every operator, re-planned each
+    window; the first window is used.
 
-    ``drain_s`` spreads the present backlog over that many seconds and adds it to the forecast rate; the published rule has no such
-    term (``None``) since its platform discards what it cannot process in time.
+    ``drain_s`` spreads the present backlog over that many seconds and adds it to the forecast rate;
+    the published rule has no such term (``None``) since its platform discards what it cannot
+    process in time.
     """
 
-    def __init__(self, prices: Prices | Mapping[str, float] | None = None, drain_s: float | None = None) -> None:
+    def __init__(
+        self, prices: Prices | Mapping[str, float] | None = None, drain_s: float | None = None
+    ) -> None:
         self.prices = priced(prices)
         if drain_s is not None and not drain_s > 0:
             raise InvalidConfig(f"drain_s is {drain_s:g}: a backlog drains in more than 0 seconds")
@@ -97,22 +111,37 @@ class CostBalance:
             running = max(1, history.replicas(name))
             waiting = history.backlog(name)
             if rates.max() <= 0 and waiting == 0:
-                replicas[name], reasons[name] = 1, f"0 events expected in the next {len(rates)} windows"
+                replicas[name], reasons[name] = (
+                    1,
+                    f"0 events expected in the next {len(rates)} windows",
+                )
                 continue
             et = known_service_time_s(history, name)
             if self.drain_s is not None:
                 rates = rates + waiting / self.drain_s
-            schedule = cost_balance(rates, 1.0 / et, self.prices, running) if et > 0 else np.ones(len(rates), dtype=np.int64)
+            schedule = (
+                cost_balance(rates, 1.0 / et, self.prices, running)
+                if et > 0
+                else np.ones(len(rates), dtype=np.int64)
+            )
             replicas[name] = int(schedule[0])
             least, most = need(float(rates[0]), et), need(float(rates.max()), et)
-            reasons[name] = f"{rates[0]:.1f} events/s expected next need {least}, the {len(rates)} windows ahead at most {most}" + (
-                f"; {schedule[0] - least} idle ones stay, which is cheaper" if schedule[0] > least else ""
+            reasons[name] = (
+                f"{rates[0]:.1f} events/s expected next need {least}, the {len(rates)} windows "
+                f"ahead at most {most}"
+                + (
+                    f"; {schedule[0] - least} idle ones stay, which is cheaper"
+                    if schedule[0] > least
+                    else ""
+                )
             )
         return Plan(replicas, reasons)
 
 
 class SimpleProactive:
-    """SPEA: the larger of what the last window needed and what the forecast next window needs (BGElasor, section 4.3)."""
+    """SPEA: the larger of what the last window needed and what the forecast next window needs
+    (BGElasor, section 4.3).
+    """
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         latest = history.latest
@@ -124,5 +153,8 @@ class SimpleProactive:
                 continue
             et = known_service_time_s(history, name)
             replicas[name] = need(max(now, then), et)
-            reasons[name] = f"{now:.1f} events/s now need {need(now, et)}, {then:.1f} expected next need {need(then, et)}"
+            reasons[name] = (
+                f"{now:.1f} events/s now need {need(now, et)}, {then:.1f} expected next need "
+                f"{need(then, et)}"
+            )
         return Plan(replicas, reasons)

@@ -1,6 +1,8 @@
-"""DRS: an open queueing network built from measurements, and the allocation that meets a latency target on it.
+"""DRS: an open queueing network built from measurements, and the allocation that meets a latency
+target on it.
 
-Owns the measurer's smoothing and the scheduler's rule (DRS, section IV); the optimizers are in ``plan/processors.py``.
+Owns the measurer's smoothing and the scheduler's rule (DRS, section IV); the optimizers are in
+``plan/processors.py``.
 """
 
 from __future__ import annotations
@@ -22,16 +24,19 @@ from foretide.topology import Topology
 
 
 class Drs:
-    """Dynamic Resource Scaling (Fu et al., IEEE/ACM ToN 2017), with published constants as defaults.
+    """Dynamic Resource Scaling (Fu et al., IEEE/ACM ToN 2017), with published constants as
+    defaults.
 
-    Slower than ``t_max_s``: the fewest replicas that meet it. Faster than ``t_min_s``: the same, never more than now. Between: the
-    same total, best spread. With ``total`` the latency target is ignored and that many replicas are always spread best (the paper's
-    optimization 6). Nothing changes within ``reallocate_after_s`` (T_ra) of the last change. Measurements are smoothed over
-    ``smoothing`` windows, or by ``D <- alpha*D + (1 - alpha)*d`` when ``alpha`` is given. The model is multiplied by
-    ``max(1, measured/model)`` of the present allocation (from the authors' code; the paper is silent). ``model`` is ``mmk`` or
-    ``gigk``. ``measure`` says what is held against the target: the end-to-end ``latency``, or the ``sojourn`` times summed over an
-    event and all that came of it, as the paper defines T. With ``foresight`` the highest forecast replaces the smoothed load, which
-    DRS itself does not do.
+    Slower than ``t_max_s``: the fewest replicas that meet it. Faster than ``t_min_s``: the same,
+    never more than now. Between: the same total, best spread. With ``total`` the latency target is
+    ignored and that many replicas are always spread best (the paper's optimization 6). Nothing
+    changes within ``reallocate_after_s`` (T_ra) of the last change. Measurements are smoothed over
+    ``smoothing`` windows, or by ``D <- alpha*D + (1 - alpha)*d`` when ``alpha`` is given. The model
+    is multiplied by ``max(1, measured/model)`` of the present allocation (from the authors' code;
+    the paper is silent). ``model`` is ``mmk`` or ``gigk``. ``measure`` says what is held against
+    the target: the end-to-end ``latency``, or the ``sojourn`` times summed over an event and all
+    that came of it, as the paper defines T. With ``foresight`` the highest forecast replaces the
+    smoothed load, which DRS itself does not do.
     """
 
     def __init__(
@@ -47,13 +52,17 @@ class Drs:
         foresight: bool = False,
     ) -> None:
         if not 0 <= t_min_s < t_max_s:
-            raise InvalidConfig(f"t_min_s {t_min_s} and t_max_s {t_max_s}: need 0 <= t_min_s < t_max_s")
+            raise InvalidConfig(
+                f"t_min_s {t_min_s} and t_max_s {t_max_s}: need 0 <= t_min_s < t_max_s"
+            )
         if alpha is not None and not 0 <= alpha < 1:
             raise InvalidConfig(f"alpha {alpha}: need 0 <= alpha < 1")
         if model not in ("mmk", "gigk"):
             raise InvalidConfig(f"unknown model '{model}' of the drs planner; valid: mmk, gigk")
         if measure not in ("latency", "sojourn"):
-            raise InvalidConfig(f"the drs planner cannot measure '{measure}'; valid: latency, sojourn")
+            raise InvalidConfig(
+                f"the drs planner cannot measure '{measure}'; valid: latency, sojourn"
+            )
         self.t_max_s, self.t_min_s, self.total = t_max_s, t_min_s, total
         self.reallocate_after_s, self.smoothing, self.alpha = reallocate_after_s, smoothing, alpha
         self.model, self.measure, self.foresight = model, measure, foresight
@@ -63,16 +72,26 @@ class Drs:
         network = self.network(topology, history, forecasts)
         since = history.since_change_s()
         if since is not None and since < self.reallocate_after_s:
-            why = f"held: {since:.0f} s since the last change, DRS waits {self.reallocate_after_s:.0f} s"
+            why = (
+                f"held: {since:.0f} s since the last change, DRS waits "
+                f"{self.reallocate_after_s:.0f} s"
+            )
             return self._told(topology, network, running, why)
         target, why = self._choose(network, running, self.measured_s(history))
         return self._told(topology, network, target, why)
 
-    def network(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Network:
-        """The queueing network as measured: traffic equations over smoothed loads and selectivities."""
+    def network(
+        self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]
+    ) -> Network:
+        """The queueing network as measured: traffic equations over smoothed loads and
+        selectivities.
+        """
         flow = Flow.measured(topology, history)
         ahead = forecasts if self.foresight else {}
-        loads = {n: max(ahead[n].mean) if n in ahead else self._smooth(history.offered(n)) for n in topology.sources}
+        loads = {
+            n: max(ahead[n].mean) if n in ahead else self._smooth(history.offered(n))
+            for n in topology.sources
+        }
         load = sum(loads.values())
         if load <= 0:
             raise NotReady("no events were offered yet: DRS needs a load to model")
@@ -98,43 +117,68 @@ class Drs:
         recent = list(history.samples(name, self.smoothing))
         arrival = [s.scv_arrival for s in recent if s.scv_arrival is not None]
         service = [s.scv_service for s in recent if s.scv_service is not None]
-        return variability(float(np.mean(arrival)) if arrival else None, float(np.mean(service)) if service else None)
+        return variability(
+            float(np.mean(arrival)) if arrival else None,
+            float(np.mean(service)) if service else None,
+        )
 
     def measured_s(self, history: History) -> float | None:
-        """Smoothed mean latency since replicas last changed: end to end where asked and known, else sojourns summed by visits."""
+        """Smoothed mean latency since replicas last changed: end to end where asked and known, else
+        sojourns summed by visits.
+        """
         since = history.since_change_s()
         settled = [s for s in history.recent(1000) if since is None or s.at > history.now - since]
         times = [t for t in (self._seen_s(s) for s in settled) if t is not None]
         return self._smooth(np.array(times)) if times else None
 
     def _seen_s(self, snapshot: Snapshot) -> float | None:
-        if self.measure == "latency" and snapshot.latency is not None and snapshot.latency.count > 0:
+        if (
+            self.measure == "latency"
+            and snapshot.latency is not None
+            and snapshot.latency.count > 0
+        ):
             return snapshot.latency.mean_ms / 1e3
         return total_sojourn_s(snapshot)
 
-    def _choose(self, network: Network, running: tuple[int, ...], measured_s: float | None) -> tuple[tuple[int, ...], str]:
+    def _choose(
+        self, network: Network, running: tuple[int, ...], measured_s: float | None
+    ) -> tuple[tuple[int, ...], str]:
         if self.total is not None:
             best = assign_processors(network, self.total)
-            return best, f"the best spread of {self.total} replicas, modelled {network.sojourn_s(best) * 1e3:.0f} ms"
+            return (
+                best,
+                f"the best spread of {self.total} replicas, modelled "
+                f"{network.sojourn_s(best) * 1e3:.0f} ms",
+            )
         modelled = network.sojourn_s(running)
         seen = modelled if measured_s is None else measured_s
         if math.isinf(modelled):
             best = min_processors(network, self.t_max_s)
-            return best, f"some queue grows without end; {network.sojourn_s(best) * 1e3:.0f} ms are modelled, {self._goal()}"
+            return (
+                best,
+                f"some queue grows without end; {network.sojourn_s(best) * 1e3:.0f} ms are "
+                f"modelled, {self._goal()}",
+            )
         factor = max(1.0, seen / modelled) if modelled > 0 else 1.0
         if self.t_min_s <= seen <= self.t_max_s:
             best = assign_processors(network, sum(running))
-            return best, f"{seen * 1e3:.0f} ms measured, {self._goal()}: {sum(running)} replicas stay, best spread"
+            return (
+                best,
+                f"{seen * 1e3:.0f} ms measured, {self._goal()}: {sum(running)} replicas stay, best "
+                "spread",
+            )
         fewest = self._fewest(network, factor)
         told = f"{seen * 1e3:.0f} ms measured, {modelled * 1e3:.0f} ms modelled, {self._goal()}"
         if seen > self.t_max_s:
-            best = fewest if sum(fewest) > sum(running) else assign_processors(network, sum(running))
+            best = (
+                fewest if sum(fewest) > sum(running) else assign_processors(network, sum(running))
+            )
             return best, f"{told}: too slow"
         return (fewest if sum(fewest) < sum(running) else running), f"{told}: fewer suffice"
 
     def _fewest(self, network: Network, factor: float) -> tuple[int, ...]:
-        """``min_processors`` on the corrected model. A correction that makes the target unreachable comes from a backlog that still
-        drains, not from the model, and is left out."""
+        """``min_processors`` on the corrected model. A correction that makes the target unreachable
+        comes from a backlog that still drains, not from the model, and is left out."""
         try:
             return min_processors(network, self.t_max_s / factor)
         except Infeasible:
@@ -145,7 +189,9 @@ class Drs:
     def _goal(self) -> str:
         return f"target {self.t_min_s * 1e3:.0f}-{self.t_max_s * 1e3:.0f} ms"
 
-    def _told(self, topology: Topology, network: Network, target: tuple[int, ...], why: str) -> Plan:
+    def _told(
+        self, topology: Topology, network: Network, target: tuple[int, ...], why: str
+    ) -> Plan:
         reasons = {
             name: f"{s.rate:.1f} events/s at {s.service_time_s * 1e3:.2f} ms keep {s.offered:.2f} of {k} replicas busy"
             for name, s, k in zip(topology.names, network.stations, target, strict=True)
@@ -154,9 +200,13 @@ class Drs:
 
 
 def total_sojourn_s(snapshot: Snapshot) -> float | None:
-    """Seconds that an event from outside and all that came of it spent queued and served (DRS, equation 4, as measured)."""
+    """Seconds that an event from outside and all that came of it spent queued and served (DRS,
+    equation 4, as measured).
+    """
     load = sum(s.offered or 0.0 for s in snapshot.samples.values())
     samples = [s for s in snapshot.samples.values() if s.arrived > 0]
     if load <= 0 or any(s.sojourn_s is None for s in samples):
         return None
-    return network_sojourn_s([s.arrived for s in samples], [s.sojourn_s or 0.0 for s in samples], load)
+    return network_sojourn_s(
+        [s.arrived for s in samples], [s.sojourn_s or 0.0 for s in samples], load
+    )

@@ -1,6 +1,8 @@
-"""Flow: what a rate or a backlog at one operator becomes at the others, along the measured selectivities.
+"""Flow: what a rate or a backlog at one operator becomes at the others, along the measured
+selectivities.
 
-Owns the way through the graph that every planner shares: splits, joins and loops. Knows nothing of replicas.
+Owns the way through the graph that every planner shares: splits, joins and loops. Knows nothing of
+replicas.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from foretide.topology import Topology
 
 @dataclass(frozen=True)
 class Flow:
-    """A topology with the selectivity of every edge: ``selectivity[p, i]`` events reach i per event that p processes.
+    """A topology with the selectivity of every edge: ``selectivity[p, i]`` events reach i per event
+    that p processes.
 
     The worked example of PA-SPS (figure 6): O1 splits 0.7/0.3, O2 passes 0.4 on, O3 everything.
 
@@ -35,14 +38,17 @@ class Flow:
 
     @classmethod
     def measured(cls, topology: Topology, history: History) -> Flow:
-        """From the recent past. An operator that events reach but that has not processed any yet raises NotReady; one that nothing
-        reaches passes nothing on."""
+        """From the recent past. An operator that events reach but that has not processed any yet
+        raises NotReady; one that nothing reaches passes nothing on."""
         found = {(p, c): history.selectivity(p, c) for p, c in topology.edges}
         flow = cls(topology, {edge: s or 0.0 for edge, s in found.items()})
         reached = flow.theta()
         for (producer, consumer), s in found.items():
             if s is None and reached[producer] > 0:
-                raise NotReady(f"'{producer}' has not processed an event yet: what it sends to '{consumer}' is unknown")
+                raise NotReady(
+                    f"'{producer}' has not processed an event yet: what it sends to '{consumer}' "
+                    "is unknown"
+                )
         return flow
 
     @property
@@ -55,29 +61,38 @@ class Flow:
         return matrix
 
     def through(self, amounts: Mapping[str, float]) -> dict[str, float]:
-        """What each operator gets in all when ``amounts`` enter: ``x_i = amount_i + sum_p s_{p->i} * x_p``.
+        """What each operator gets in all when ``amounts`` enter: ``x_i = amount_i + sum_p s_{p->i}
+        * x_p``.
 
-        Rates at sources become rates everywhere (PA-SPS, equation 6; DRS, section III); backlogs become the work that still waits
-        for i, its own and what upstream will send it (PA-SPS, equation 7, which prints theta_p where the share that reaches i is
-        meant). A shared ancestor counts once per path, with that path's share. Raises Infeasible when a loop never dies out.
+        Rates at sources become rates everywhere (PA-SPS, equation 6; DRS, section III); backlogs
+        become the work that still waits for i, its own and what upstream will send it (PA-SPS,
+        equation 7, which prints theta_p where the share that reaches i is meant). A shared ancestor
+        counts once per path, with that path's share. Raises Infeasible when a loop never dies out.
         """
         entering = [amounts.get(n, 0.0) for n in self.topology.names]
         return dict(zip(self.topology.names, traffic(entering, self.routing).tolist(), strict=True))
 
     def theta(self) -> dict[str, float]:
-        """Share of the sources' events that reach each operator (PA-SPS, equation 5): 1 at a source that is not in a loop."""
+        """Share of the sources' events that reach each operator (PA-SPS, equation 5): 1 at a source
+        that is not in a loop.
+        """
         return self.through(dict.fromkeys(self.topology.sources, 1.0))
 
 
-def expected_rates(topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> dict[str, Array]:
+def expected_rates(
+    topology: Topology, history: History, forecasts: Mapping[str, Forecast]
+) -> dict[str, Array]:
     """Events/s at every operator for each forecast step.
 
-    Where every operator was forecast, those forecasts; where only sources were, or events go round in loops, the sources' loads
-    through the measured flow. Raises NotReady when a source was not forecast.
+    Where every operator was forecast, those forecasts; where only sources were, or events go round
+    in loops, the sources' loads through the measured flow. Raises NotReady when a source was not
+    forecast.
     """
     missing = [n for n in topology.sources if n not in forecasts]
     if missing:
-        raise NotReady(f"no forecast for {', '.join(missing)}: this planner needs one for every source")
+        raise NotReady(
+            f"no forecast for {', '.join(missing)}: this planner needs one for every source"
+        )
     steps = min(f.horizon for f in forecasts.values())
     ahead = {n: np.array(f.mean[:steps]) for n, f in forecasts.items()}
     if set(topology.names) <= set(ahead) and not topology.has_loop:

@@ -1,6 +1,7 @@
 """The future, for the planners that are told it: baselines that exist in the simulator alone.
 
-Owns the record only. A planner says that it wants one by taking a constant named ``future``; ``System.foreseeing`` passes it in.
+Owns the record only. A planner says that it wants one by taking a constant named ``future``;
+``System.foreseeing`` passes it in.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from foretide.plan.optimum import Schedule
 
 @dataclass(frozen=True)
 class Future:
-    """What every operator will need: ``need[name][i]`` replicas in the window from ``start + i*window_s`` on."""
+    """What every operator will need: ``need[name][i]`` replicas in the window from ``start +
+    i*window_s`` on.
+    """
 
     start: float
     window_s: float

@@ -1,4 +1,5 @@
-"""The cost of a schedule and the cheapest schedule: the limit that every planner is measured against.
+"""The cost of a schedule and the cheapest schedule: the limit that every planner is measured
+against.
 
 Pure mathematics on integer arrays; knows nothing of topologies, forecasts or time.
 """
@@ -17,7 +18,8 @@ Schedule = npt.NDArray[np.int64]
 
 
 def needs(rates: Sequence[float] | Array, service_time_s: float) -> Schedule:
-    """``max(1, ceil(rate * service_time_s))`` for every window at once: ``plan.need.need`` on an array.
+    """``max(1, ceil(rate * service_time_s))`` for every window at once: ``plan.need.need`` on an
+    array.
 
     >>> needs([0.0, 100.0, 100.1], 0.02)
     array([1, 2, 3])
@@ -41,11 +43,14 @@ def priced(prices: Prices | Mapping[str, float] | None) -> Prices:
 
 
 def schedule_cost(schedule: Sequence[int] | npt.ArrayLike, prices: Prices, start: int) -> float:
-    """The price W of running ``schedule[t]`` replicas in window t, beginning from ``start`` (BGElasor, section 4.2).
+    """The price W of running ``schedule[t]`` replicas in window t, beginning from ``start``
+    (BGElasor, section 4.2).
 
-    ``W = p*sum(n_t) + sum_t [p_up*max(0, n_t - n_{t-1}) + p_down*max(0, n_{t-1} - n_t) + p_route*(n_t != n_{t-1})]``.
+    ``W = p*sum(n_t) + sum_t [p_up*max(0, n_t - n_{t-1}) + p_down*max(0, n_{t-1} - n_t) +
+    p_route*(n_t != n_{t-1})]``.
 
-    >>> schedule_cost([1, 2, 2], Prices(), start=1)  # five replica-windows, one start, one re-routing
+    # five replica-windows, one start, one re-routing
+    >>> schedule_cost([1, 2, 2], Prices(), start=1)
     45100.0
     """
     n = np.asarray(schedule, dtype=float)
@@ -56,22 +61,29 @@ def schedule_cost(schedule: Sequence[int] | npt.ArrayLike, prices: Prices, start
     return float(prices.replica_window * n.sum() + changes + prices.route * np.count_nonzero(step))
 
 
-def optimal_schedule(need: Sequence[int] | npt.ArrayLike, prices: Prices, start: int, max_replicas: int | None = None) -> Schedule:
-    """The schedule of least ``schedule_cost`` with ``n_t >= need_t``, by dynamic programming (not in the paper).
+def optimal_schedule(
+    need: Sequence[int] | npt.ArrayLike, prices: Prices, start: int, max_replicas: int | None = None
+) -> Schedule:
+    """The schedule of least ``schedule_cost`` with ``n_t >= need_t``, by dynamic programming (not
+    in the paper).
 
-    ``f_t(n) = p*n + min over m of f_{t-1}(m) + change(m, n)``. The cheapest way up to n is a running minimum of ``f(m) - p_up*m``
-    from the left, the cheapest way down one of ``f(m) + p_down*m`` from the right: O(T*m) for m levels. Only levels
-    that some window needs, and the start, can be best: between two of them W is linear in a level, so one end is as good. With
+    ``f_t(n) = p*n + min over m of f_{t-1}(m) + change(m, n)``. The cheapest way up to n is a
+    running minimum of ``f(m) - p_up*m`` from the left, the cheapest way down one of ``f(m) +
+    p_down*m`` from the right: O(T*m) for m levels. Only levels that some window needs, and the
+    start, can be best: between two of them W is linear in a level, so one end is as good. With
     ``max_replicas`` a need above it is cut to it. Among equals the lowest level wins.
 
-    >>> optimal_schedule([1, 3, 1, 3], Prices(), start=1)  # keeping two idle replicas costs 16000, dropping them 20200
+    # keeping two idle replicas costs 16000, dropping them 20200
+    >>> optimal_schedule([1, 3, 1, 3], Prices(), start=1)
     array([1, 3, 3, 3])
     """
     wanted = np.asarray(need, dtype=np.int64)
     if wanted.size == 0:
         return wanted
     if wanted.min() < 0 or start < 0:
-        raise InvalidRecord(f"replicas cannot be negative: start is {start}, the least need is {wanted.min()}")
+        raise InvalidRecord(
+            f"replicas cannot be negative: start is {start}, the least need is {wanted.min()}"
+        )
     cap = max_replicas if max_replicas is not None else max(int(wanted.max()), start)
     wanted = np.minimum(wanted, cap)
     levels = np.unique(np.append(wanted, min(start, cap)))

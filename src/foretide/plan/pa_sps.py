@@ -1,4 +1,6 @@
-"""PA-SPS: replicas for the forecast load and for what still waits, everywhere along the graph. PSPS is its older variant."""
+"""PA-SPS: replicas for the forecast load and for what still waits, everywhere along the graph. PSPS
+is its older variant.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,20 @@ from foretide.topology import Topology
 
 
 class PaSps:
-    """``r_i = clamp(ceil((received_i + queued_i) * et_i / span), 1, pool)`` (PA-SPS, section 3.2, equations 2 to 7).
+    """``r_i = clamp(ceil((received_i + queued_i) * et_i / span), 1, pool)`` (PA-SPS, section 3.2,
+    equations 2 to 7).
 
-    ``received_i`` are the forecast events of the next planning window (the sum over the horizon) that reach i through the measured
-    shares; ``queued_i`` are those that wait at i and those upstream that will still reach it; ``span`` is the planning window in
-    seconds: horizon times window. ``pool`` is the number of replicas each operator owns (None: its own maximum). The variant PSPS
-    leaves the backlog out (``backlog=False``) and plans for half-busy replicas (``utilization=0.5``).
+    ``received_i`` are the forecast events of the next planning window (the sum over the horizon)
+    that reach i through the measured shares; ``queued_i`` are those that wait at i and those
+    upstream that will still reach it; ``span`` is the planning window in seconds: horizon times
+    window. ``pool`` is the number of replicas each operator owns (None: its own maximum). The
+    variant PSPS leaves the backlog out (``backlog=False``) and plans for half-busy replicas
+    (``utilization=0.5``).
     """
 
-    def __init__(self, pool: int | None = None, backlog: bool = True, utilization: float = 1.0) -> None:
+    def __init__(
+        self, pool: int | None = None, backlog: bool = True, utilization: float = 1.0
+    ) -> None:
         if not 0 < utilization <= 1:
             raise InvalidConfig(f"utilization {utilization}: need 0 < utilization <= 1")
         self.pool, self.backlog, self.utilization = pool, backlog, utilization
@@ -30,12 +37,18 @@ class PaSps:
         flow = Flow.measured(topology, history)
         missing = [n for n in topology.sources if n not in forecasts]
         if missing:
-            raise NotReady(f"no forecast for {', '.join(missing)}: PA-SPS needs one for every source")
+            raise NotReady(
+                f"no forecast for {', '.join(missing)}: PA-SPS needs one for every source"
+            )
         horizon = min(forecasts[n].horizon for n in topology.sources)
         window_s = history.window_s
         span = horizon * window_s
-        received = flow.through({n: sum(forecasts[n].mean[:horizon]) * window_s for n in topology.sources})
-        queued = flow.through({n: history.backlog(n) for n in topology.names} if self.backlog else {})
+        received = flow.through(
+            {n: sum(forecasts[n].mean[:horizon]) * window_s for n in topology.sources}
+        )
+        queued = flow.through(
+            {n: history.backlog(n) for n in topology.names} if self.backlog else {}
+        )
         replicas, reasons = {}, {}
         for name in topology.names:
             work = received[name] + queued[name]
@@ -47,7 +60,8 @@ class PaSps:
             wanted = need(work / span, et / self.utilization)
             replicas[name] = min(wanted, pool)
             reasons[name] = (
-                f"{received[name]:.0f} events expected in {span:.0f} s and {queued[name]:.0f} queued, "
+                f"{received[name]:.0f} events expected in {span:.0f} s and {queued[name]:.0f} "
+                "queued, "
                 f"at {et * 1e3:.2f} ms each, need {wanted} of {pool} replicas"
             )
         return Plan(replicas, reasons)

@@ -1,6 +1,8 @@
-"""DRS's two optimizers: the best use of a number of processors, and the least number that meets a latency target.
+"""DRS's two optimizers: the best use of a number of processors, and the least number that meets a
+latency target.
 
-Pure mathematics on an open queueing network (DRS, section III); ``plan/drs.py`` builds the network from measurements.
+Pure mathematics on an open queueing network (DRS, section III); ``plan/drs.py`` builds the network
+from measurements.
 """
 
 from __future__ import annotations
@@ -17,14 +19,18 @@ from foretide.plan.queueing import erlang_b, network_sojourn_s, sojourn_s, waiti
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """One operator as a queue: events/s that arrive, seconds one takes, and ``(scv_arrival + scv_service) / 2`` (1 is M/M/k)."""
+    """One operator as a queue: events/s that arrive, seconds one takes, and ``(scv_arrival +
+    scv_service) / 2`` (1 is M/M/k).
+    """
 
     rate: float
     service_time_s: float
     variability: float = 1.0
 
     def __post_init__(self) -> None:
-        if not all(math.isfinite(v) and v >= 0 for v in (self.rate, self.service_time_s, self.variability)):
+        if not all(
+            math.isfinite(v) and v >= 0 for v in (self.rate, self.service_time_s, self.variability)
+        ):
             raise InvalidRecord(f"{self}: every figure of a station must be finite and >= 0")
 
     @property
@@ -50,14 +56,20 @@ class Network:
             raise InvalidRecord(f"a network's load is {self.load}: it must be > 0 events/s")
 
     def sojourn_s(self, replicas: Sequence[int]) -> float:
-        """E[T](k): mean seconds an event spends in the network (DRS, equation 4); infinite when some station cannot keep up."""
-        times = [sojourn_s(k, s.rate, s.service_time_s, s.variability) for s, k in zip(self.stations, replicas, strict=True)]
+        """E[T](k): mean seconds an event spends in the network (DRS, equation 4); infinite when
+        some station cannot keep up.
+        """
+        times = [
+            sojourn_s(k, s.rate, s.service_time_s, s.variability)
+            for s, k in zip(self.stations, replicas, strict=True)
+        ]
         return network_sojourn_s([s.rate for s in self.stations], times, self.load)
 
     @property
     def service_s(self) -> float:
-        """Seconds of service alone, weighted by visits: what E[T] falls to with endless replicas. Algorithm 2 sums the service
-        times unweighted, which is wrong whenever an operator is visited more or less than once."""
+        """Seconds of service alone, weighted by visits: what E[T] falls to with endless replicas.
+        Algorithm 2 sums the service times unweighted, which is wrong whenever an operator is
+        visited more or less than once."""
         return sum(s.offered for s in self.stations) / self.load
 
     @property
@@ -68,44 +80,52 @@ class Network:
 def assign_processors(network: Network, total: int) -> tuple[int, ...]:
     """The allocation of ``total`` processors with the least E[T] (DRS, algorithm 1).
 
-    From ``floor(a_i) + 1`` each further processor goes where ``lambda_i * (E[T_i](k) - E[T_i](k + 1))`` is largest; E[T_i] is
-    convex in k, so greedy is optimal. The printed loop runs while the sum is <= K and so hands out one too many; this one stops
-    at K. A heap and the Erlang recursion make it O((N + K) log N). Raises Infeasible when ``total`` cannot keep queues finite.
+    From ``floor(a_i) + 1`` each further processor goes where ``lambda_i * (E[T_i](k) - E[T_i](k +
+    1))`` is largest; E[T_i] is convex in k, so greedy is optimal. The printed loop runs while the
+    sum is <= K and so hands out one too many; this one stops at K. A heap and the Erlang recursion
+    make it O((N + K) log N). Raises Infeasible when ``total`` cannot keep queues finite.
 
     >>> assign_processors(Network((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), total=9)
     (2, 7)
     """
     if network.least > total:
         raise Infeasible(
-            f"{total} processors cannot keep up with {network.load:.1f} events/s: at least {network.least} are needed "
+            f"{total} processors cannot keep up with {network.load:.1f} events/s: at least "
+            f"{network.least} are needed "
             f"({':'.join(str(s.least) for s in network.stations)})"
         )
     return _climb(network, total - network.least, target_s=-math.inf)
 
 
 def min_processors(network: Network, target_s: float) -> tuple[int, ...]:
-    """The allocation of fewest processors with E[T] <= ``target_s`` (DRS, algorithm 2), in one greedy pass.
+    """The allocation of fewest processors with E[T] <= ``target_s`` (DRS, algorithm 2), in one
+    greedy pass.
 
-    Growing K by one keeps the greedy choice of every smaller K, so there is no need to start anew for each K as printed. Raises
-    Infeasible when the service times alone take longer than the target.
+    Growing K by one keeps the greedy choice of every smaller K, so there is no need to start anew
+    for each K as printed. Raises Infeasible when the service times alone take longer than the
+    target.
 
     >>> min_processors(Network((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), target_s=0.7)
     (2, 8)
     """
     if target_s < network.service_s:
         raise Infeasible(
-            f"a mean latency of {target_s * 1e3:.1f} ms cannot be met: service alone takes {network.service_s * 1e3:.1f} ms; "
+            f"a mean latency of {target_s * 1e3:.1f} ms cannot be met: service alone takes "
+            f"{network.service_s * 1e3:.1f} ms; "
             "set the target above that"
         )
     return _climb(network, None, target_s)
 
 
 def _climb(network: Network, extra: int | None, target_s: float) -> tuple[int, ...]:
-    """Greedy growth from the least allocation until ``extra`` processors are spent or E[T] <= target."""
+    """Greedy growth from the least allocation until ``extra`` processors are spent or E[T] <=
+    target.
+    """
     stations = network.stations
     offered = [s.offered for s in stations]
     replicas = [s.least for s in stations]
-    # Per station: events waiting on average is weight * C(k, a) / (k - a), by Little's law the part of E[T] that replicas change.
+    # Per station: events waiting on average is weight * C(k, a) / (k - a), by Little's law the part
+    # of E[T] that replicas change.
     weight = [s.offered * s.variability for s in stations]
     blocked, waiting, heap = [], [], []
     for i, (a, k) in enumerate(zip(offered, replicas, strict=True)):
@@ -114,7 +134,9 @@ def _climb(network: Network, extra: int | None, target_s: float) -> tuple[int, .
         waiting.append(weight[i] * waiting_share(after, k + 1, a) / (k + 1 - a))
         blocked.append(after)
         heap.append((waiting[i] - weight[i] * waiting_share(now, k, a) / (k - a), i))
-    held = sum(w - g for w, (g, _) in zip(waiting, heap, strict=True))  # before heapify: in the order of the stations
+    held = sum(
+        w - g for w, (g, _) in zip(waiting, heap, strict=True)
+    )  # before heapify: in the order of the stations
     goal = (target_s - network.service_s) * network.load
     slack = 1e-12 * max(1.0, abs(target_s) * network.load) if math.isfinite(goal) else 0.0
     heapify(heap)
@@ -123,7 +145,10 @@ def _climb(network: Network, extra: int | None, target_s: float) -> tuple[int, .
             break
         gain, i = heap[0]
         if extra is None and gain >= 0:
-            raise Infeasible(f"a mean latency of {target_s * 1e3:.3f} ms cannot be met: service alone takes as long")
+            raise Infeasible(
+                f"a mean latency of {target_s * 1e3:.3f} ms cannot be met: service alone takes as "
+                "long"
+            )
         replicas[i] += 1
         held += gain
         k, a = replicas[i] + 1, offered[i]

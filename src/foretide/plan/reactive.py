@@ -14,8 +14,8 @@ from foretide.topology import Topology
 class Reactive:
     """``n_{t+1} = max(1, ceil(rate_t * et))`` per operator; forecasts are ignored.
 
-    An operator that has not worked yet keeps its replicas. ``drain_s`` spreads the backlog over that many seconds, added to the
-    rate; the published rule has no such term (``None``).
+    An operator that has not worked yet keeps its replicas. ``drain_s`` spreads the backlog over
+    that many seconds, added to the rate; the published rule has no such term (``None``).
     """
 
     def __init__(self, drain_s: float | None = None) -> None:
@@ -29,12 +29,17 @@ class Reactive:
         for name in topology.names:
             sample = latest.samples[name]
             if sample.arrived + sample.backlog == 0 and history.service_time_s(name) is None:
-                replicas[name], reasons[name] = max(1, sample.replicas), "no events seen yet: replicas stay"
+                replicas[name], reasons[name] = (
+                    max(1, sample.replicas),
+                    "no events seen yet: replicas stay",
+                )
                 continue
             et = known_service_time_s(history, name)
             rate = sample.arrived / latest.window_s
             if self.drain_s is not None:
                 rate += sample.backlog / self.drain_s
             replicas[name] = need(rate, et)
-            reasons[name] = f"{rate:.1f} events/s at {et * 1e3:.2f} ms each keep {rate * et:.2f} replicas busy"
+            reasons[name] = (
+                f"{rate:.1f} events/s at {et * 1e3:.2f} ms each keep {rate * et:.2f} replicas busy"
+            )
         return Plan(replicas, reasons)

@@ -1,4 +1,6 @@
-"""Rate learning: a table from input rate to degree, learned at runtime (the second baseline of DABS-Storm, section 7.2)."""
+"""Rate learning: a table from input rate to degree, learned at runtime (the second baseline of
+DABS-Storm, section 7.2).
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,20 @@ Values = dict[int, float]
 
 
 class RateLearning:
-    """Per operator and rate bucket, the value of each degree tried: the utilization it gave, or -1 when it was congested.
+    """Per operator and rate bucket, the value of each degree tried: the utilization it gave, or -1
+    when it was congested.
 
-    Buckets grow by ``ratio``. The degree of highest value at the mean rate of the last ``lookback`` windows is taken, so the
-    fullest replicas that still keep up; a bucket whose degrees were all congested tries half as many more, one that has room tries
-    one less, one never seen borrows from the nearest. Waiting events play no part: that is the published weakness. A window that
-    only drains a backlog teaches nothing, nor does one that fell behind without being busy (a restart). Untrained it reacts slowly;
-    the paper runs it with a table trained on the same load.
+    Buckets grow by ``ratio``. The degree of highest value at the mean rate of the last ``lookback``
+    windows is taken, so the fullest replicas that still keep up; a bucket whose degrees were all
+    congested tries half as many more, one that has room tries one less, one never seen borrows from
+    the nearest. Waiting events play no part: that is the published weakness. A window that only
+    drains a backlog teaches nothing, nor does one that fell behind without being busy (a restart).
+    Untrained it reacts slowly; the paper runs it with a table trained on the same load.
     """
 
-    def __init__(self, lookback: int = 6, ratio: float = 1.25, congested: float = 0.9, rate: float = 0.5) -> None:
+    def __init__(
+        self, lookback: int = 6, ratio: float = 1.25, congested: float = 0.9, rate: float = 0.5
+    ) -> None:
         self.lookback = lookback
         self.ratio = ratio
         self.congested = congested
@@ -42,11 +48,15 @@ class RateLearning:
             self._learn(table, latest.samples[name], latest.window_s)
             recent = history.rates(name, self.lookback)
             if np.all(np.isnan(recent)):
-                raise NotReady(f"no window of operator '{name}' was measured in the last {self.lookback}")
+                raise NotReady(
+                    f"no window of operator '{name}' was measured in the last {self.lookback}"
+                )
             mean = float(np.nanmean(recent))
             now = max(1, latest.samples[name].replicas)
             wanted, how = self._choose(table, mean, now)
-            replicas[name] = min(max(wanted, topology[name].min_replicas), topology[name].max_replicas)
+            replicas[name] = min(
+                max(wanted, topology[name].min_replicas), topology[name].max_replicas
+            )
             reasons[name] = f"{mean:.1f} events/s on average over {len(recent)} windows: {how}"
         return Plan(replicas, reasons)
 
@@ -54,7 +64,12 @@ class RateLearning:
         return math.floor(math.log(max(rate, 1e-3), self.ratio))
 
     def _learn(self, table: dict[int, Values], sample: Sample, window_s: float) -> None:
-        if sample.busy_s is None or sample.replicas < 1 or sample.arrived <= 0 or sample.processed > 1.1 * sample.arrived:
+        if (
+            sample.busy_s is None
+            or sample.replicas < 1
+            or sample.arrived <= 0
+            or sample.processed > 1.1 * sample.arrived
+        ):
             return
         busy = sample.busy_s / (sample.replicas * window_s)
         if busy <= self.congested and sample.processed < 0.9 * sample.arrived:
@@ -75,8 +90,14 @@ class RateLearning:
         best = max(values, key=lambda k: (values[k], -k))
         if values[best] < 0:
             tried = max(values)
-            return math.ceil(1.5 * tried), f"{tried} replicas were congested at such a rate, tries more"
-        roomy = best > 1 and best - 1 not in values and values[best] * best / (best - 1) <= self.congested
+            return math.ceil(
+                1.5 * tried
+            ), f"{tried} replicas were congested at such a rate, tries more"
+        roomy = (
+            best > 1
+            and best - 1 not in values
+            and values[best] * best / (best - 1) <= self.congested
+        )
         if roomy:
             return best - 1, f"{best} replicas were busy {values[best]:.2f}, tries one less"
         return best, f"{best} replicas were busy {values[best]:.2f}, the fullest that keep up"
@@ -84,7 +105,9 @@ class RateLearning:
     def state(self) -> dict[str, Any]:
         return {
             "tables": {
-                name: {str(b): {str(k): v for k, v in values.items()} for b, values in table.items()}
+                name: {
+                    str(b): {str(k): v for k, v in values.items()} for b, values in table.items()
+                }
                 for name, table in self.tables.items()
             }
         }

@@ -17,5 +17,8 @@ class Static:
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         fixed = self.replicas
-        target = {n: fixed if isinstance(fixed, int) else fixed.get(n, topology[n].min_replicas) for n in topology.names}
+        target = {
+            n: fixed if isinstance(fixed, int) else fixed.get(n, topology[n].min_replicas)
+            for n in topology.names
+        }
         return Plan(target, {n: f"fixed at {r} replicas" for n, r in target.items()})

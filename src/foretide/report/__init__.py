@@ -1,6 +1,8 @@
-"""The HTML report: one self-contained page for a run, a comparison or a finished live run. It asks nobody for anything.
+"""The HTML report: one self-contained page for a run, a comparison or a finished live run. It asks
+nobody for anything.
 
-Owns what the page says; how it looks is in ``assets/``. Charts are drawn by uPlot (vendored with its licence).
+Owns what the page says; how it looks is in ``assets/``. Charts are drawn by uPlot (vendored with
+its licence).
 """
 
 from __future__ import annotations

@@ -38,14 +38,23 @@ def cell(score: Score, key: str) -> str:
         return f"{value:.1%}"
     if 0 < abs(value) < 0.001:
         return "0.000"
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return (
+        f"{value:,}"
+        if isinstance(value, int)
+        else f"{value:,.3g}"
+        if abs(value) < 1000
+        else f"{value:,.0f}"
+    )
 
 
 def verdict(found: Leaderboard) -> str:
     """Who erred least, and by how much less than repeating the last window."""
     best = found.scores[0]
     share = "" if best.wape is None else f": {best.wape:.1%} of the load"
-    sentence = f"{best.model} erred least over {found.horizon} step{'s' if found.horizon > 1 else ''} ahead{share}."
+    sentence = (
+        f"{best.model} erred least over {found.horizon} step{'s' if found.horizon > 1 else ''} "
+        f"ahead{share}."
+    )
     basic = next((s for s in found.scores if s.model == "basic"), None)
     if basic is not None and basic is not best and basic.mae > 0:
         sentence += f" That is {1 - best.mae / basic.mae:.0%} less than repeating the last window."
@@ -60,28 +69,41 @@ def write_forecasts(path: Path | str, load: Load, found: Leaderboard, command: s
 def render_forecasts(load: Load, found: Leaderboard, command: str = "") -> str:
     head = "".join(f"<th>{html.escape(label)}</th>" for label, _ in COLUMNS)
     rows = "".join(
-        f"<tr><td>{html.escape(s.model)}</td>" + "".join(f"<td>{cell(s, key)}</td>" for _, key in COLUMNS) + "</tr>"
+        f"<tr><td>{html.escape(s.model)}</td>"
+        + "".join(f"<td>{cell(s, key)}</td>" for _, key in COLUMNS)
+        + "</tr>"
         for s in found.scores
     )
     facts = (
         ("load", load.name),
         ("rows", f"{len(load):,} of {load.interval_s:g} s"),
         ("horizon", f"{found.horizon} windows"),
-        ("origins", "every window of the last sixth" if found.every == 1 else f"every {found.every}th window of the last sixth"),
+        (
+            "origins",
+            "every window of the last sixth"
+            if found.every == 1
+            else f"every {found.every}th window of the last sixth",
+        ),
     )
     parts = {
         "TITLE": html.escape(f"Forecasts of {Path(load.name).stem}"),
         "VERDICT": html.escape(verdict(found)),
-        "FACTS": "".join(f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in facts),
+        "FACTS": "".join(
+            f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in facts
+        ),
         "TABLE": f"<thead><tr><th>model</th>{head}</tr></thead><tbody>{rows}</tbody>",
         "COMMAND": f"Made with: <code>{html.escape(command)}</code>" if command else "",
-        "DATA": json.dumps(_data(found), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
+        "DATA": json.dumps(_data(found), separators=(",", ":"), allow_nan=False).replace(
+            "<", "\\u003c"
+        ),
     }
     return assembled("forecast.html", parts, ("forecast.js",))
 
 
 def _data(found: Leaderboard) -> dict[str, Any]:
-    """Truth and forecasts by the window they speak of, one line per step ahead shown: the first and the last."""
+    """Truth and forecasts by the window they speak of, one line per step ahead shown: the first and
+    the last.
+    """
     walks = [found.walks[s.model] for s in found.scores]
     steps = sorted({1, found.horizon})
     origins = np.array(walks[0].origins)
@@ -109,7 +131,9 @@ def _data(found: Leaderboard) -> dict[str, Any]:
 
 
 def _joined(line: np.ndarray) -> np.ndarray:
-    """Values between scored windows drawn as straight lines, so that a stride leaves no dust of single points."""
+    """Values between scored windows drawn as straight lines, so that a stride leaves no dust of
+    single points.
+    """
     known = np.flatnonzero(np.isfinite(line))
     if len(known) < 2:
         return line

@@ -16,17 +16,19 @@ import numpy as np
 
 from foretide import journal
 from foretide.errors import InvalidConfig
+from foretide.figures.record import RunRecord
+from foretide.figures.summary import Balance, Summary, summarize
 from foretide.model import Array
-from foretide.record import RunRecord
 from foretide.report.words import FIGURES, verdict
 from foretide.sim.compare import Comparison
-from foretide.summary import Balance, Summary, summarize
 from foretide.topology import Topology
 
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What a report shows. ``facts`` are label and value pairs under the title; ``command`` is what produced it."""
+    """What a report shows. ``facts`` are label and value pairs under the title; ``command`` is what
+    produced it.
+    """
 
     title: str
     topology: Topology
@@ -44,16 +46,23 @@ def of_comparison(comparison: Comparison, command: str = "") -> Page:
     facts = (
         ("app", f"{case.app.name}: {case.app.summary}"),
         ("load", case.load.name),
-        ("events", f"{total:,.0f} in {_duration(case.load.duration_s)}, peak {case.load.peak:,.0f}/s"),
+        (
+            "events",
+            f"{total:,.0f} in {_duration(case.load.duration_s)}, peak {case.load.peak:,.0f}/s",
+        ),
         ("window", f"{case.window_s:g} s"),
         ("latency target", f"{case.app.target_latency_s:g} s"),
     )
-    title = f"{one} on {case.app.name}" if one else f"{len(comparison.runs)} systems on {case.app.name}"
+    title = (
+        f"{one} on {case.app.name}" if one else f"{len(comparison.runs)} systems on {case.app.name}"
+    )
     return Page(title, case.app.topology, comparison.runs, facts, comparison.left_out, command)
 
 
 def of_journal(path: Path | str, command: str = "") -> Page:
-    """A page for a finished run as its journal tells it; ``path`` is the journal or the folder that holds one."""
+    """A page for a finished run as its journal tells it; ``path`` is the journal or the folder that
+    holds one.
+    """
     path = Path(path)
     file = path / "journal.jsonl" if path.is_dir() else path
     run, decisions = journal.read(file)
@@ -63,13 +72,25 @@ def of_journal(path: Path | str, command: str = "") -> Page:
     events = float(record.offered().sum())
     facts = (
         ("run", run.name),
-        ("started", datetime.fromtimestamp(run.started_at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC")),
-        ("events", f"{events:,.0f} in {_duration(record.snapshots[-1].at - record.snapshots[0].at + run.window_s)}"),
+        (
+            "started",
+            datetime.fromtimestamp(run.started_at, tz=UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        ),
+        (
+            "events",
+            f"{events:,.0f} in "
+            f"{_duration(record.snapshots[-1].at - record.snapshots[0].at + run.window_s)}",
+        ),
         ("window", f"{run.window_s:g} s"),
         ("mode", run.mode),
-        ("latency target", "none" if run.target_latency_s is None else f"{run.target_latency_s:g} s"),
+        (
+            "latency target",
+            "none" if run.target_latency_s is None else f"{run.target_latency_s:g} s",
+        ),
     )
-    return Page(f"{run.system} on {run.name}", run.topology, (summarize(record),), facts, {}, command)
+    return Page(
+        f"{run.system} on {run.name}", run.topology, (summarize(record),), facts, {}, command
+    )
 
 
 def write(path: Path | str, page: Page) -> Path:
@@ -93,14 +114,26 @@ def render(page: Page) -> str:
     if not page.runs:
         reasons = "; ".join(f"{name}: {why}" for name, why in page.left_out.items())
         raise InvalidConfig(f"there is no run to report{': ' + reasons if reasons else ''}")
-    facts = "".join(f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in page.facts)
-    parts = {"TITLE": html.escape(page.title), "VERDICT": html.escape(verdict(page.runs)), "FACTS": facts, "DATA": _data(page)}
+    facts = "".join(
+        f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in page.facts
+    )
+    parts = {
+        "TITLE": html.escape(page.title),
+        "VERDICT": html.escape(verdict(page.runs)),
+        "FACTS": facts,
+        "DATA": _data(page),
+    }
     return assembled("page.html", parts, ("bars.js", "report.js"))
 
 
 def assembled(template: str, parts: Mapping[str, str], scripts: Sequence[str]) -> str:
-    """A template of ``assets/`` with its parts, the style, the chart library and the scripts put in."""
-    own, vendor = resources.files("foretide.report") / "assets", resources.files("foretide") / "web" / "static" / "vendor"
+    """A template of ``assets/`` with its parts, the style, the chart library and the scripts put
+    in.
+    """
+    own, vendor = (
+        resources.files("foretide.report") / "assets",
+        resources.files("foretide") / "web" / "static" / "vendor",
+    )
     everything = {
         **parts,
         "UPLOT_CSS": (vendor / "uPlot.min.css").read_text(encoding="utf-8"),
@@ -130,14 +163,22 @@ def _data(page: Page) -> str:
 def _run(run: Summary) -> dict[str, Any]:
     return {
         "system": run.system,
-        "figures": {k: _number(v) if isinstance(v, float) else v for k, v in run.figures.as_dict().items()},
+        "figures": {
+            k: _number(v) if isinstance(v, float) else v for k, v in run.figures.as_dict().items()
+        },
         "optimum_cost": run.optimum_cost,
         "cost_changes": run.cost_changes,
         "window_s": run.window_s,
         "windows_per_point": run.windows_per_point,
         "target_ms": None if run.target_latency_s is None else run.target_latency_s * 1000,
-        **{k: series_of(getattr(run, k)) for k in ("at_s", "rate", "forecast", "backlog", "utilization", "hosts")},
-        **{k: {n: series_of(v) for n, v in getattr(run, k).items()} for k in ("latency_ms", "replicas", "need", "optimum")},
+        **{
+            k: series_of(getattr(run, k))
+            for k in ("at_s", "rate", "forecast", "backlog", "utilization", "hosts")
+        },
+        **{
+            k: {n: series_of(v) for n, v in getattr(run, k).items()}
+            for k in ("latency_ms", "replicas", "need", "optimum")
+        },
         "balance": {n: [_balance(part) for part in parts] for n, parts in run.balance.items()},
         "steps": [asdict(s) for s in run.steps],
         "steps_left_out": run.steps_left_out,
@@ -168,5 +209,7 @@ def _duration(seconds: float) -> str:
     """
     for unit, size in (("days", 172_800 / 2), ("h", 3600), ("min", 60)):
         if seconds >= (2 * size if unit == "days" else size):
-            return f"{seconds / size:.3g} {unit}" if unit != "days" else f"{seconds / size:.1f} days"
+            return (
+                f"{seconds / size:.3g} {unit}" if unit != "days" else f"{seconds / size:.1f} days"
+            )
     return f"{seconds:g} s"

@@ -1,4 +1,6 @@
-"""The report's words: what each figure is called and means, and the sentence that sums a comparison up."""
+"""The report's words: what each figure is called and means, and the sentence that sums a comparison
+up.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foretide.summary import Summary
+from foretide.figures.summary import Summary
 
 ENOUGH = 0.95
 LIMIT = "clairvoyant"
@@ -45,7 +47,9 @@ FIGURES = (
 
 
 def verdict(runs: Sequence[Summary]) -> str:
-    """One or two sentences: who was cheapest among those who kept the latency target, and how far from the limit."""
+    """One or two sentences: who was cheapest among those who kept the latency target, and how far
+    from the limit.
+    """
     if len(runs) == 1:
         return _alone(runs[0])
     priced = [r for r in runs if r.figures.cost_ratio is not None and r.system != LIMIT]
@@ -53,20 +57,25 @@ def verdict(runs: Sequence[Summary]) -> str:
         return "No run was measured."
     if all(r.figures.slo_share is None for r in priced):
         best = min(priced, key=_ratio)
-        return f"{best.system} was cheapest at {_ratio(best):.2f} times the optimum. Latency was not measured."
+        return (
+            f"{best.system} was cheapest at {_ratio(best):.2f} times the optimum. Latency was not "
+            "measured."
+        )
     kept = [r for r in priced if (r.figures.slo_share or 0.0) >= ENOUGH]
     if not kept:
         best = max(priced, key=lambda r: r.figures.slo_share or 0.0)
         share = best.figures.slo_share or 0.0
         return (
-            f"Nobody kept {ENOUGH:.0%} of the events within the latency target. {best.system} came closest with {share:.0%}, "
+            f"Nobody kept {ENOUGH:.0%} of the events within the latency target. {best.system} came "
+            f"closest with {share:.0%}, "
             f"at {_ratio(best):.2f} times the cost of the optimum."
         )
     best, dearest = min(kept, key=_ratio), max(priced, key=_ratio)
     who = "the only one" if len(kept) == 1 else f"the cheapest of the {len(kept)}"
     text = (
         f"{best.system} was {who} that kept {ENOUGH:.0%} of the events within the latency target: "
-        f"{_ratio(best):.2f} times the cost of the optimum, {_share(best.figures.slo_share)} of the events in target."
+        f"{_ratio(best):.2f} times the cost of the optimum, {_share(best.figures.slo_share)} of "
+        "the events in target."
     )
     if _ratio(dearest) > 1.01 * _ratio(best):
         text += f" {dearest.system} cost most: {_ratio(dearest):.2f} times."
@@ -77,7 +86,10 @@ def _alone(run: Summary) -> str:
     f = run.figures
     said = []
     if f.cost_ratio is not None:
-        said.append(f"{f.system} cost {f.cost_ratio:.2f} times the clairvoyant optimum with {f.adaptations} changes")
+        said.append(
+            f"{f.system} cost {f.cost_ratio:.2f} times the clairvoyant optimum with "
+            f"{f.adaptations} changes"
+        )
     if f.slo_share is not None:
         said.append(f"{_share(f.slo_share)} of the events met the latency target")
     elif f.latency_mean_ms is not None:

@@ -1,7 +1,9 @@
-"""Calibration: a twin of a recorded pipeline. What the journal measured becomes an app and the costs of its micro-batches.
+"""Calibration: a twin of a recorded pipeline. What the journal measured becomes an app and the
+costs of its micro-batches.
 
-Service times, their variation and selectivities are read off; a batch's overhead cannot be seen, so it is found: the twin runs the
-recorded load with the recorded replicas, and each operator's overhead is moved until its batches take as long as they really did.
+Service times, their variation and selectivities are read off; a batch's overhead cannot be seen, so
+it is found: the twin runs the recorded load with the recorded replicas, and each operator's
+overhead is moved until its batches take as long as they really did.
 """
 
 from __future__ import annotations
@@ -17,13 +19,19 @@ from foretide.apps import App, Service, Values
 from foretide.errors import InvalidConfig, NotReady
 from foretide.load import Load
 from foretide.model import Plan, Sample, Snapshot
-from foretide.sim.batch import BatchCosts
-from foretide.sim.world import World, WorldSettings
+from foretide.sim.environment import World, WorldSettings
+from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Topology
 
 _ROUNDS = 6
-_NOT_TOLD = "no window tells how long the batches of operator '{}' took: record the pipeline on Spark with this version"
-_NOT_RUN = "no batch of operator '{}' ends in the twin of these windows: too few events came in them, or they are too short for one"
+_NOT_TOLD = (
+    "no window tells how long the batches of operator '{}' took: record the pipeline on Spark with "
+    "this version"
+)
+_NOT_RUN = (
+    "no batch of operator '{}' ends in the twin of these windows: too few events came in them, or "
+    "they are too short for one"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,23 +59,42 @@ class Twin:
         return seen
 
 
-def calibrate(recording: Path | str, *, trigger_s: float = 1.0, after_s: float = 0.0, until_s: float | None = None) -> Twin:
-    """A twin from a journal: from its windows between ``after_s`` (past the warm-up) and ``until_s`` seconds after its start.
+def calibrate(
+    recording: Path | str,
+    *,
+    trigger_s: float = 1.0,
+    after_s: float = 0.0,
+    until_s: float | None = None,
+) -> Twin:
+    """A twin from a journal: from its windows between ``after_s`` (past the warm-up) and
+    ``until_s`` seconds after its start.
 
-    ``trigger_s`` is the trigger the pipeline runs with. Windows of an earlier life of the run that had other operators are left out. Raises
-    NotReady when an operator processed nothing in that time.
+    ``trigger_s`` is the trigger the pipeline runs with. Windows of an earlier life of the run that
+    had other operators are left out. Raises NotReady when an operator processed nothing in that
+    time.
     """
     run, decisions = journal.read(recording)
-    snapshots = [d.snapshot for d in decisions if d.snapshot is not None and set(d.snapshot.samples) == set(run.topology.names)]
+    snapshots = [
+        d.snapshot
+        for d in decisions
+        if d.snapshot is not None and set(d.snapshot.samples) == set(run.topology.names)
+    ]
     if not snapshots:
-        raise NotReady(f"{recording} holds no measured window: let the pipeline run for a while first")
+        raise NotReady(
+            f"{recording} holds no measured window: let the pipeline run for a while first"
+        )
     began = snapshots[0].at - snapshots[0].window_s
-    chosen = [s for s in snapshots if s.at - s.window_s - began >= after_s and (until_s is None or s.at - began <= until_s)]
+    chosen = [
+        s
+        for s in snapshots
+        if s.at - s.window_s - began >= after_s and (until_s is None or s.at - began <= until_s)
+    ]
     if not chosen:
         told = f"{after_s:g} s" if until_s is None else f"{after_s:g} and {until_s:g} s"
         lasts_s = snapshots[-1].at - began
         raise NotReady(
-            f"{recording} holds no whole window {'after' if until_s is None else 'between'} {told}: it lasts {lasts_s:g} s"
+            f"{recording} holds no whole window {'after' if until_s is None else 'between'} "
+            f"{told}: it lasts {lasts_s:g} s"
         )
     return fitted(run.topology, chosen, trigger_s)
 
@@ -79,24 +106,42 @@ def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 
     app = app_of(topology, recorded)
     real_s = {n: _mean_batch_s(recorded, n, _NOT_TOLD) for n in topology.names}
     overheads_s = dict.fromkeys(topology.names, 0.3 * trigger_s)
-    twin = Twin(app, BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s), float(np.mean([s.window_s for s in recorded])))
+    twin = Twin(
+        app,
+        BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s),
+        float(np.mean([s.window_s for s in recorded])),
+    )
     for _ in range(_ROUNDS):
         seen = twin.replay(recorded)
-        overheads_s = {n: max(0.0, overheads_s[n] + real_s[n] - _mean_batch_s(seen, n, _NOT_RUN)) for n in topology.names}
+        overheads_s = {
+            n: max(0.0, overheads_s[n] + real_s[n] - _mean_batch_s(seen, n, _NOT_RUN))
+            for n in topology.names
+        }
         twin = replace(twin, costs=replace(twin.costs, overheads_s=overheads_s))
     return twin
 
 
 def app_of(topology: Topology, recorded: Sequence[Snapshot]) -> App:
-    """Service times and selectivities as measured; exponential service where its variation is above a half, else fixed."""
+    """Service times and selectivities as measured; exponential service where its variation is above
+    a half, else fixed.
+    """
     service, selectivity = {}, {}
     for name in topology.names:
         samples = [s.samples[name] for s in recorded]
         done = sum(s.processed for s in samples)
-        busy = [(s.busy_s, s.processed) for s in samples if s.busy_s is not None and s.processed > 0]
+        busy = [
+            (s.busy_s, s.processed) for s in samples if s.busy_s is not None and s.processed > 0
+        ]
         if not busy:
-            raise NotReady(f"operator '{name}' processed nothing, or its busy time was not measured: no service time is known")
-        scv = [(s.scv_service, s.processed) for s in samples if s.scv_service is not None and s.processed > 0]
+            raise NotReady(
+                f"operator '{name}' processed nothing, or its busy time was not measured: no "
+                "service time is known"
+            )
+        scv = [
+            (s.scv_service, s.processed)
+            for s in samples
+            if s.scv_service is not None and s.processed > 0
+        ]
         varied = sum(v * n for v, n in scv) / sum(n for _, n in scv) > 0.5 if scv else False
         mean_s = max(1e-9, sum(b for b, _ in busy) / sum(n for _, n in busy))
         service[name] = Service(mean_s, "exponential" if varied else "fixed")

@@ -1,7 +1,9 @@
-"""Compare: systems on one app under one load, each through the same loop in a simulated world, side by side on the machine's cores.
+"""Compare: systems on one app under one load, each through the same loop in a simulated world, side
+by side on the machine's cores.
 
-Owns what a case is (app, load, window, prices, seed), the true need of its load, and the sharing out of work. The figures are
-``foretide.metrics``'s; the world is passed in or the simulator's own.
+Owns what a case is (app, load, window, prices, seed), the true need of its load, and the sharing
+out of work. The figures are ``foretide.figures.metrics``'s; the world is passed in or the
+simulator's own.
 """
 
 from __future__ import annotations
@@ -20,14 +22,14 @@ import numpy as np
 
 from foretide.apps import App
 from foretide.errors import InvalidConfig, MissingExtra, unknown
+from foretide.figures.record import Counts, RunRecord
+from foretide.figures.summary import Summary, summarize
+from foretide.figures.windows import merged
 from foretide.load import Load
 from foretide.model import Array, Decision, Plan, Prices, Snapshot
 from foretide.plan.future import Future as LoadFuture
 from foretide.plan.optimum import needs
-from foretide.record import Counts, RunRecord
-from foretide.summary import Summary, summarize
 from foretide.systems import System
-from foretide.windows import merged
 
 Engine = Literal["auto", "events", "batch", "fluid"]
 EVENTS_AT_MOST = 60e6
@@ -52,7 +54,9 @@ class SimulatedWorld(Protocol):
     def apply(self, plan: Plan) -> None: ...
 
     def latencies_ms(self) -> tuple[Array, Array | None] | None:
-        """End-to-end latencies of all events that left, and how many events each stands for (None: one); None when not known."""
+        """End-to-end latencies of all events that left, and how many events each stands for (None:
+        one); None when not known.
+        """
         ...
 
 
@@ -73,12 +77,14 @@ class Case:
             raise InvalidConfig(f"--window {self.window_s:g}: a window lasts more than 0 seconds")
         if self.load.duration_s / self.window_s > WINDOWS_AT_MOST:
             raise InvalidConfig(
-                f"load '{self.load.name}' lasts {self.load.duration_s:g} s, more than {WINDOWS_AT_MOST:,} windows of "
+                f"load '{self.load.name}' lasts {self.load.duration_s:g} s, more than "
+                f"{WINDOWS_AT_MOST:,} windows of "
                 f"{self.window_s:g} s: choose a longer window or a higher speed"
             )
         if self.load.duration_s * (1 + 1e-12) < self.window_s:
             raise InvalidConfig(
-                f"load '{self.load.name}' lasts {self.load.duration_s:g} s, less than one window of {self.window_s:g} s: "
+                f"load '{self.load.name}' lasts {self.load.duration_s:g} s, less than one window "
+                f"of {self.window_s:g} s: "
                 "choose a shorter window or a lower speed"
             )
 
@@ -88,19 +94,29 @@ class Case:
 
     @property
     def mode(self) -> Engine:
-        """The engine asked for; auto takes events unless there are too many to follow one by one in half a minute."""
+        """The engine asked for; auto takes events unless there are too many to follow one by one in
+        half a minute.
+        """
         if self.engine != "auto":
             return self.engine
-        return "events" if self.load.total * sum(self.app.visits().values()) <= EVENTS_AT_MOST else "fluid"
+        return (
+            "events"
+            if self.load.total * sum(self.app.visits().values()) <= EVENTS_AT_MOST
+            else "fluid"
+        )
 
     def needs(self) -> dict[str, Counts]:
-        """Replicas that each window's load keeps busy, per operator: ``max(1, ceil(rate * visits * service time))``."""
+        """Replicas that each window's load keeps busy, per operator: ``max(1, ceil(rate * visits *
+        service time))``.
+        """
         rates, visits = self.load.rates(self.window_s), self.app.visits()
         return {n: needs(rates * visits[n], self.app.service_s(n)) for n in self.app.topology.names}
 
     def start(self) -> dict[str, int]:
         """Replicas before the first window."""
-        return {n: min(int(v[0]), self.app.topology[n].max_replicas) for n, v in self.needs().items()}
+        return {
+            n: min(int(v[0]), self.app.topology[n].max_replicas) for n, v in self.needs().items()
+        }
 
 
 NewWorld = Callable[[Case, System], SimulatedWorld]
@@ -108,7 +124,7 @@ NewWorld = Callable[[Case, System], SimulatedWorld]
 
 def simulator(case: Case, system: System) -> SimulatedWorld:
     """The simulator's own world for a case, with the system's grouping."""
-    from foretide.sim.world import World
+    from foretide.sim.environment import World
 
     return World(
         case.app,
@@ -125,8 +141,8 @@ def simulator(case: Case, system: System) -> SimulatedWorld:
 def observing(system: System, window_s: float) -> tuple[System, int]:
     """The system with its observations fitted into a window, and how many there are.
 
-    A system that observes more often than it plans (PA-SPS: every second, plans every 30) keeps its observations, of a second at
-    least, and plans once a window as everybody does.
+    A system that observes more often than it plans (PA-SPS: every second, plans every 30) keeps its
+    observations, of a second at least, and plans once a window as everybody does.
     """
     every = system.cadence.plan_every
     fits = max(1, min(every, int(window_s + 1e-9)))
@@ -136,8 +152,12 @@ def observing(system: System, window_s: float) -> tuple[System, int]:
     return replace(system, cadence=replace(system.cadence, plan_every=fits, horizon=horizon)), fits
 
 
-def simulate(case: Case, system: System, progress: Progress | None = None, new_world: NewWorld = simulator) -> RunRecord:
-    """One system through the whole load. A part that needs an extra which is not installed is an error before anything runs."""
+def simulate(
+    case: Case, system: System, progress: Progress | None = None, new_world: NewWorld = simulator
+) -> RunRecord:
+    """One system through the whole load. A part that needs an extra which is not installed is an
+    error before anything runs.
+    """
     system.new_forecaster()
     system, per_window = observing(system, case.window_s)
     world, windows, need = new_world(case, system), case.windows, case.needs()
@@ -170,7 +190,9 @@ def simulate(case: Case, system: System, progress: Progress | None = None, new_w
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The runs in the order asked for; ``left_out`` says, per system, why it did not run here or never planned."""
+    """The runs in the order asked for; ``left_out`` says, per system, why it did not run here or
+    never planned.
+    """
 
     case: Case
     runs: tuple[Summary, ...]
@@ -202,8 +224,8 @@ def compare(
     processes: int | None = None,
     new_world: NewWorld = simulator,
 ) -> Comparison:
-    """Every system on the case, on ``processes`` processes (default: one per core). A system that misses an extra, or
-    that never could plan here, is left out with the reason."""
+    """Every system on the case, on ``processes`` processes (default: one per core). A system that
+    misses an extra, or that never could plan here, is left out with the reason."""
     workers = min(processes or os.cpu_count() or 1, len(systems))
     found: dict[str, Attempt]
     if workers <= 1:
@@ -232,7 +254,9 @@ def _begin(queue: Any, stop: Any) -> None:
     global _link
     _link = queue, stop
     queue.cancel_join_thread()  # news that nobody took out must not keep a worker from ending
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches every process of a terminal; the parent decides for all
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches every process of a terminal; the parent decides for all
 
 
 def _worker(case: Case, system: System, new_world: NewWorld) -> Attempt:
@@ -248,19 +272,29 @@ def _worker(case: Case, system: System, new_world: NewWorld) -> Attempt:
 
 
 def _side_by_side(
-    case: Case, systems: Sequence[System], progress: Progress | None, workers: int, new_world: NewWorld
+    case: Case,
+    systems: Sequence[System],
+    progress: Progress | None,
+    workers: int,
+    new_world: NewWorld,
 ) -> dict[str, Attempt]:
-    """New processes, not forks: a fork of a process with threads can hang, and compiled code is cached on disk anyway."""
+    """New processes, not forks: a fork of a process with threads can hang, and compiled code is
+    cached on disk anyway.
+    """
     context = multiprocessing.get_context("spawn")
     queue, stop = context.Queue(), context.Event()
     with ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(queue, stop)) as pool:
-        pending: dict[Future[Attempt], str] = {pool.submit(_worker, case, s, new_world): s.name for s in systems}
+        pending: dict[Future[Attempt], str] = {
+            pool.submit(_worker, case, s, new_world): s.name for s in systems
+        }
         left = set(pending)
         try:
             while left:
                 _, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
                 with suppress(Empty):
-                    while True:  # taken out even when nobody listens, or they would pile up in the workers
+                    while (
+                        True
+                    ):  # taken out even when nobody listens, or they would pile up in the workers
                         news = queue.get_nowait()
                         if progress:
                             progress(*news)

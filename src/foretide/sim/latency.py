@@ -1,4 +1,6 @@
-"""Latencies of a whole run: every one of them as 32-bit numbers up to a limit, beyond it a histogram of 0.1 % wide bins."""
+"""Latencies of a whole run: every one of them as 32-bit numbers up to a limit, beyond it a
+histogram of 0.1 % wide bins.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """How a plan becomes replicas: at once, after a restart, or when executors have come.
 
-A reconfiguration is a record of constants. ``targets`` turns a wish into dated steps; what was asked before and is still on its way
-keeps its time, so that asking twice changes nothing.
+A reconfiguration is a record of constants. ``targets`` turns a wish into dated steps; what was
+asked before and is still on its way keeps its time, so that asking twice changes nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from foretide.model import Plan
 
 @dataclass
 class Fleet:
-    """What was asked for and when each piece of it is there: replicas by operator (pool) and executors. Instants, oldest first."""
+    """What was asked for and when each piece of it is there: replicas by operator (pool) and
+    executors. Instants, oldest first.
+    """
 
     replicas: dict[str, list[float]] = field(default_factory=dict)
     executors: list[float] = field(default_factory=list)
@@ -24,7 +26,9 @@ class Fleet:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """From ``at`` on these replicas are active; ``pause_s`` is how long the topology stands still then."""
+    """From ``at`` on these replicas are active; ``pause_s`` is how long the topology stands still
+    then.
+    """
 
     at: float
     replicas: Mapping[str, int]
@@ -50,7 +54,9 @@ def _resized(pieces: list[float], wanted: int, ready_at: float) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Every operator owns its replicas from the start (PA-SPS): one more is active ``activation_s`` after it was asked for."""
+    """Every operator owns its replicas from the start (PA-SPS): one more is active ``activation_s``
+    after it was asked for.
+    """
 
     activation_s: float = 0.0
 
@@ -60,13 +66,20 @@ class Pool:
     def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
         for name, wanted in plan.replicas.items():
             fleet.replicas[name] = _resized(fleet.replicas[name], wanted, now + self.activation_s)
-        instants = sorted({now, *(t for ready in fleet.replicas.values() for t in ready if t > now)})
-        return [Step(t, {n: max(1, sum(r <= t for r in ready)) for n, ready in fleet.replicas.items()}) for t in instants]
+        instants = sorted(
+            {now, *(t for ready in fleet.replicas.values() for t in ready if t > now)}
+        )
+        return [
+            Step(t, {n: max(1, sum(r <= t for r in ready)) for n, ready in fleet.replicas.items()})
+            for t in instants
+        ]
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """Any change stops the whole topology for ``pause_s`` (Storm's rebalance); it goes on with the new replicas."""
+    """Any change stops the whole topology for ``pause_s`` (Storm's rebalance); it goes on with the
+    new replicas.
+    """
 
     pause_s: float = 10.0
 
@@ -82,9 +95,11 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class Executors:
-    """Replicas need slots: an executor has ``cores`` of them and comes ``start_s`` after it was asked for (at most ``most``).
+    """Replicas need slots: an executor has ``cores`` of them and comes ``start_s`` after it was
+    asked for (at most ``most``).
 
-    While slots are short, every operator keeps one replica and the rest is dealt out in proportion to what was asked.
+    While slots are short, every operator keeps one replica and the rest is dealt out in proportion
+    to what was asked.
     """
 
     cores: int = 1
@@ -98,15 +113,23 @@ class Executors:
     def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
         wanted = {**{n: len(r) for n, r in fleet.replicas.items()}, **plan.replicas}
         fleet.replicas = {n: [now] * r for n, r in wanted.items()}
-        count = math.ceil(sum(wanted.values()) / self.cores) if plan.executors is None else plan.executors
+        count = (
+            math.ceil(sum(wanted.values()) / self.cores)
+            if plan.executors is None
+            else plan.executors
+        )
         count = count if self.most is None else min(count, self.most)
         fleet.executors = _resized(fleet.executors, count, now + self.start_s)
         instants = sorted({now, *(t for t in fleet.executors if t > now)})
-        return [Step(t, dealt(wanted, self.cores * sum(e <= t for e in fleet.executors))) for t in instants]
+        return [
+            Step(t, dealt(wanted, self.cores * sum(e <= t for e in fleet.executors)))
+            for t in instants
+        ]
 
 
 def dealt(wanted: Mapping[str, int], slots: int) -> dict[str, int]:
-    """Replicas that fit into ``slots``: one each at least, then always to the operator that has the smallest share of its wish.
+    """Replicas that fit into ``slots``: one each at least, then always to the operator that has the
+    smallest share of its wish.
 
     >>> dealt({"a": 6, "b": 2}, 8), dealt({"a": 6, "b": 2}, 4), dealt({"a": 6, "b": 2}, 0)
     ({'a': 6, 'b': 2}, {'a': 3, 'b': 1}, {'a': 1, 'b': 1})
@@ -115,6 +138,8 @@ def dealt(wanted: Mapping[str, int], slots: int) -> dict[str, int]:
     if sum(wanted.values()) <= slots:
         return dict(wanted)
     for _ in range(slots - len(given)):
-        short = min((n for n in wanted if given[n] < wanted[n]), key=lambda n: (given[n] / wanted[n], n))
+        short = min(
+            (n for n in wanted if given[n] < wanted[n]), key=lambda n: (given[n] / wanted[n], n)
+        )
         given[short] += 1
     return given

@@ -1,6 +1,8 @@
-"""Spark: session, pipeline, edges, probe, actuator, executors. The only package that imports pyspark.
+"""Spark: session, pipeline, edges, probe, actuator, executors. The only package that imports
+pyspark.
 
-Names are imported when first used: Spark's workers import single modules of this package and should not wait for the rest.
+Names are imported when first used: Spark's workers import single modules of this package and should
+not wait for the rest.
 """
 
 from __future__ import annotations
@@ -9,18 +11,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foretide.spark.generator import Generator
-    from foretide.spark.pipeline import Pipeline
-    from foretide.spark.running import Running
-    from foretide.spark.sessions import session
+    from foretide.spark.declare.generator import Generator
+    from foretide.spark.declare.pipeline import Pipeline
+    from foretide.spark.run.running import Running
+    from foretide.spark.run.sessions import session
 
 __all__ = ["Generator", "Pipeline", "Running", "session"]
 
 _HOME = {
-    "Generator": "foretide.spark.generator",
-    "Pipeline": "foretide.spark.pipeline",
-    "Running": "foretide.spark.running",
-    "session": "foretide.spark.sessions",
+    "Generator": "foretide.spark.declare.generator",
+    "Pipeline": "foretide.spark.declare.pipeline",
+    "Running": "foretide.spark.run.running",
+    "session": "foretide.spark.run.sessions",
 }
 
 

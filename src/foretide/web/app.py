@@ -57,13 +57,17 @@ def _query(request: Request, record: type[T]) -> T:
     known = record.__struct_fields__  # type: ignore[attr-defined]
     given: Mapping[str, str] = request.query_params
     try:
-        found = msgspec.convert({k: v for k, v in given.items() if k in known}, record, strict=False)
+        found = msgspec.convert(
+            {k: v for k, v in given.items() if k in known}, record, strict=False
+        )
     except msgspec.ValidationError as error:
         raise HTTPException(422, f"the query is not understood: {error}") from error
     if isinstance(found, _Query):
         numbers = [n for n in (found.since, found.before) if n is not None]
         if not 1 <= found.limit <= PAGE_LIMIT or any(n < 0 or n > 2**53 for n in numbers):
-            raise HTTPException(422, f"limit must be 1 to {PAGE_LIMIT}, since and before numbers from 0 on")
+            raise HTTPException(
+                422, f"limit must be 1 to {PAGE_LIMIT}, since and before numbers from 0 on"
+            )
     return found
 
 
@@ -99,7 +103,10 @@ class Api:
         return Response(await run_in_threadpool(read), media_type="application/json")
 
     async def mode(self, request: Request) -> Response:
-        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        if (
+            request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            != "application/json"
+        ):
             raise HTTPException(415, 'send application/json: {"mode": "advise"} or {"mode": "act"}')
         try:
             asked = msgspec.json.decode(await _body(request), type=ModeRequest)
@@ -118,7 +125,9 @@ class Api:
         return _json(openapi.document())
 
     async def metrics(self, request: Request) -> Response:
-        return PlainTextResponse(prometheus.exposition(self.watch.state()), media_type=prometheus.CONTENT_TYPE)
+        return PlainTextResponse(
+            prometheus.exposition(self.watch.state()), media_type=prometheus.CONTENT_TYPE
+        )
 
     async def health(self, request: Request) -> Response:
         return _json(Health(True, self.watch.tail.read_share))
@@ -138,7 +147,11 @@ class _Stream:
         if scope["method"] == "HEAD":
             answer: ASGIApp = Response(media_type="text/event-stream")
         elif hub.full:
-            answer = refusal(503, f"{hub.streams} streams are open already: close a page and try again", {"Retry-After": "10"})
+            answer = refusal(
+                503,
+                f"{hub.streams} streams are open already: close a page and try again",
+                {"Retry-After": "10"},
+            )
         else:
             answer = EventStream(hub)
         await answer(scope, receive, send)
@@ -158,7 +171,9 @@ async def _body(request: Request) -> bytes:
 
 
 class _Static(StaticFiles):
-    """Files that a browser may keep but checks each time, so that a new version of the page is never half old."""
+    """Files that a browser may keep but checks each time, so that a new version of the page is
+    never half old.
+    """
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
         response = super().file_response(*args, **kwargs)

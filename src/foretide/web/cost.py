@@ -1,4 +1,6 @@
-"""Cost so far, window by window: the schedule cost of ``plan.optimum`` as a running sum, and static peak to hold against it."""
+"""Cost so far, window by window: the schedule cost of ``plan.optimum`` as a running sum, and static
+peak to hold against it.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,11 @@ from foretide.model import Array, Prices
 
 
 class Meter:
-    """What was paid for the replicas that ran, and what constant replicas for the highest need so far would have cost.
+    """What was paid for the replicas that ran, and what constant replicas for the highest need so
+    far would have cost.
 
-    ``paid`` is W of ``plan.optimum.schedule_cost`` summed over operators, starting from the replicas first seen. Windows that were
-    not measured are not counted on either side.
+    ``paid`` is W of ``plan.optimum.schedule_cost`` summed over operators, starting from the
+    replicas first seen. Windows that were not measured are not counted on either side.
 
     >>> meter = Meter(Prices())
     >>> for n, need in ((1, 1), (2, 2), (2, 1)):
@@ -28,10 +31,16 @@ class Meter:
         self._peak: Array | None = None
 
     def add(self, replicas: Array, need: Array) -> None:
-        """One measured window: replicas and need per operator, in the same order each time; need may be NaN."""
+        """One measured window: replicas and need per operator, in the same order each time; need
+        may be NaN.
+        """
         step = np.zeros_like(replicas) if self._before is None else replicas - self._before
         p = self.prices
-        changes = p.up * np.maximum(step, 0).sum() + p.down * np.maximum(-step, 0).sum() + p.route * np.count_nonzero(step)
+        changes = (
+            p.up * np.maximum(step, 0).sum()
+            + p.down * np.maximum(-step, 0).sum()
+            + p.route * np.count_nonzero(step)
+        )
         self.paid += float(p.replica_window * replicas.sum() + changes)
         self.windows += 1
         self._before = replicas
@@ -39,7 +48,9 @@ class Meter:
 
     @property
     def peak(self) -> float | None:
-        """Replicas of all operators at their highest need so far; None while some operator's need was never known."""
+        """Replicas of all operators at their highest need so far; None while some operator's need
+        was never known.
+        """
         if self._peak is None or np.isnan(self._peak).any():
             return None
         return float(self._peak.sum())

@@ -15,7 +15,8 @@ REMEMBERED = 500_000
 
 
 class Index:
-    """The byte offset of every decision, numbered from 0, and whether it is notable; the oldest are forgotten beyond ``limit``.
+    """The byte offset of every decision, numbered from 0, and whether it is notable; the oldest are
+    forgotten beyond ``limit``.
 
     >>> index = Index()
     >>> for offset, notable in ((0, False), (90, True), (180, True), (270, False)):
@@ -60,14 +61,18 @@ class Index:
             yield self.first + at
 
     def page(self, since: int | None, end: int | None, limit: int, changes: bool) -> list[int]:
-        """At most ``limit`` numbers, oldest first: from ``since`` on, or else the newest ones below ``end``."""
+        """At most ``limit`` numbers, oldest first: from ``since`` on, or else the newest ones below
+        ``end``.
+        """
         if since is not None:
             return [n for n in islice(self.after(since, changes), limit) if end is None or n < end]
         return list(islice(self.before(self.total if end is None else end, changes), limit))[::-1]
 
 
 def read_at(path: Path, offset: int) -> Decision | None:
-    """The whole decision whose line starts at ``offset``; None when the file no longer has it there."""
+    """The whole decision whose line starts at ``offset``; None when the file no longer has it
+    there.
+    """
     try:
         with open(path, "rb") as f:
             f.seek(offset)
@@ -78,7 +83,9 @@ def read_at(path: Path, offset: int) -> Decision | None:
 
 
 def view(seq: int, decision: Decision) -> DecisionView:
-    """A decision for reading: the operators it was to change and those that guards held back, each with both sentences."""
+    """A decision for reading: the operators it was to change and those that guards held back, each
+    with both sentences.
+    """
     changes = []
     if decision.plan is not None and decision.proposed is not None:
         samples = decision.snapshot.samples if decision.snapshot else {}
@@ -87,7 +94,15 @@ def view(seq: int, decision: Decision) -> DecisionView:
             running = sample.replicas if sample else None
             proposed = decision.proposed.replicas.get(name, planned)
             if not running == proposed == planned:
-                changes.append(Change(name, running, proposed, planned, *_sentences(name, decision.proposed, decision.plan)))
+                changes.append(
+                    Change(
+                        name,
+                        running,
+                        proposed,
+                        planned,
+                        *_sentences(name, decision.proposed, decision.plan),
+                    )
+                )
     return DecisionView(
         seq,
         decision.at,

@@ -1,7 +1,9 @@
-"""The journal's lines as the dashboard needs them: the same names as the records, without what it never draws.
+"""The journal's lines as the dashboard needs them: the same names as the records, without what it
+never draws.
 
-msgspec skips the fields that are not named here without building them, which makes a day's journal of fifty operators several times
-faster to read than whole records. What a person wants to see whole (a decision's sentences) is read again by its offset.
+msgspec skips the fields that are not named here without building them, which makes a day's journal
+of fifty operators several times faster to read than whole records. What a person wants to see whole
+(a decision's sentences) is read again by its offset.
 """
 
 from __future__ import annotations
@@ -63,10 +65,16 @@ class DecisionLine(msgspec.Struct, gc=False):
 
     @property
     def notable(self) -> bool:
-        """Something a person wants to read: replicas were to change, guards held a change back, or a stage failed."""
+        """Something a person wants to read: replicas were to change, guards held a change back, or
+        a stage failed.
+        """
         if self.outcome in ("advised", "applied", "failed"):
             return True
-        return self.proposed is not None and self.plan is not None and self.proposed.replicas != self.plan.replicas
+        return (
+            self.proposed is not None
+            and self.plan is not None
+            and self.proposed.replicas != self.plan.replicas
+        )
 
 
 class Line(msgspec.Struct):

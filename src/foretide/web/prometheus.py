@@ -1,4 +1,6 @@
-"""The state as Prometheus text (exposition format 0.0.4). Units are base units: seconds, events, events per second, shares."""
+"""The state as Prometheus text (exposition format 0.0.4). Units are base units: seconds, events,
+events per second, shares.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ def _escaped(text: str) -> str:
 
 
 def _family(name: str, kind: str, what: str, values: Labelled) -> Iterator[str]:
-    """One metric with its help and type; values that were not measured are left out, and so is a metric without any."""
+    """One metric with its help and type; values that were not measured are left out, and so is a
+    metric without any.
+    """
     known = [(labels, value) for labels, value in values if value is not None]
     if not known:
         return
@@ -23,35 +27,79 @@ def _family(name: str, kind: str, what: str, values: Labelled) -> Iterator[str]:
     yield f"# TYPE foretide_{name} {kind}"
     for labels, value in known:
         inside = ",".join(f'{k}="{_escaped(v)}"' for k, v in labels.items())
-        yield f"foretide_{name}{{{inside}}} {value:.10g}" if inside else f"foretide_{name} {value:.10g}"
+        yield (
+            f"foretide_{name}{{{inside}}} {value:.10g}"
+            if inside
+            else f"foretide_{name} {value:.10g}"
+        )
 
 
 def exposition(state: State) -> str:
     """The whole page that a scrape gets."""
     lines = list(_file(state.now))
     if state.run is not None:
-        lines += [*_run(state.run, state.now), *_operators(state.now), *_latency(state.run, state.now)]
+        lines += [
+            *_run(state.run, state.now),
+            *_operators(state.now),
+            *_latency(state.run, state.now),
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _file(now: Now) -> Iterator[str]:
-    yield from _family("journal_read_ratio", "gauge", "Share of the journal that has been read.", [({}, now.read_share)])
-    yield from _family("journal_skipped_lines_total", "counter", "Torn journal lines skipped.", [({}, now.skipped_lines)])
+    yield from _family(
+        "journal_read_ratio",
+        "gauge",
+        "Share of the journal that has been read.",
+        [({}, now.read_share)],
+    )
+    yield from _family(
+        "journal_skipped_lines_total",
+        "counter",
+        "Torn journal lines skipped.",
+        [({}, now.skipped_lines)],
+    )
 
 
 def _run(run: RunInfo, now: Now) -> Iterator[str]:
-    yield from _family("run_info", "gauge", "What runs; always 1.", [({"run": run.name, "system": run.system}, 1)])
     yield from _family(
-        "acting", "gauge", "1 when the last step could apply its plan, 0 when it only advised.", [({}, now.mode == "act")]
+        "run_info", "gauge", "What runs; always 1.", [({"run": run.name, "system": run.system}, 1)]
+    )
+    yield from _family(
+        "acting",
+        "gauge",
+        "1 when the last step could apply its plan, 0 when it only advised.",
+        [({}, now.mode == "act")],
     )
     decided = [({"outcome": o}, float(n)) for o, n in sorted(now.outcomes.items())]
     yield from _family("decisions_total", "counter", "Steps of the loop by outcome.", decided)
-    yield from _family("last_decision_timestamp_seconds", "gauge", "When the last step was.", [({}, now.at)])
-    yield from _family("load_events_per_second", "gauge", "Events per second offered to the sources.", [({}, now.load)])
+    yield from _family(
+        "last_decision_timestamp_seconds", "gauge", "When the last step was.", [({}, now.at)]
+    )
+    yield from _family(
+        "load_events_per_second",
+        "gauge",
+        "Events per second offered to the sources.",
+        [({}, now.load)],
+    )
     ahead = now.outlook
-    bounds = [({"bound": "mean"}, ahead.mean[0]), ({"bound": "upper"}, ahead.upper[0] if ahead.upper else None)] if ahead else []
-    yield from _family("forecast_events_per_second", "gauge", "Load forecast for the next window.", bounds)
-    yield from _family("cost_total", "counter", "Paid so far, in the unit of the configured prices.", [({}, now.cost.paid)])
+    bounds = (
+        [
+            ({"bound": "mean"}, ahead.mean[0]),
+            ({"bound": "upper"}, ahead.upper[0] if ahead.upper else None),
+        ]
+        if ahead
+        else []
+    )
+    yield from _family(
+        "forecast_events_per_second", "gauge", "Load forecast for the next window.", bounds
+    )
+    yield from _family(
+        "cost_total",
+        "counter",
+        "Paid so far, in the unit of the configured prices.",
+        [({}, now.cost.paid)],
+    )
     yield from _family(
         "static_peak_cost",
         "gauge",
@@ -65,11 +113,22 @@ def _operators(now: Now) -> Iterator[str]:
         return [({"operator": name}, getattr(o, field)) for name, o in now.operators.items()]
 
     yield from _family("replicas", "gauge", "Replicas running.", each("replicas"))
-    yield from _family("replicas_needed", "gauge", "Replicas that the load of the last window keeps busy.", each("need"))
+    yield from _family(
+        "replicas_needed",
+        "gauge",
+        "Replicas that the load of the last window keeps busy.",
+        each("need"),
+    )
     yield from _family("replicas_planned", "gauge", "Replicas of the last plan.", each("planned"))
-    yield from _family("backlog_events", "gauge", "Events received and not yet processed.", each("backlog"))
-    yield from _family("arrival_events_per_second", "gauge", "Events per second that arrived.", each("rate"))
-    yield from _family("utilization_ratio", "gauge", "Busy seconds per replica second.", each("utilization"))
+    yield from _family(
+        "backlog_events", "gauge", "Events received and not yet processed.", each("backlog")
+    )
+    yield from _family(
+        "arrival_events_per_second", "gauge", "Events per second that arrived.", each("rate")
+    )
+    yield from _family(
+        "utilization_ratio", "gauge", "Busy seconds per replica second.", each("utilization")
+    )
 
 
 def _latency(run: RunInfo, now: Now) -> Iterator[str]:
@@ -83,7 +142,15 @@ def _latency(run: RunInfo, now: Now) -> Iterator[str]:
             [({"quantile": q}, v / 1000) for q, v in quantiles],
         )
         yield from _family(
-            "latency_within_target_ratio", "gauge", "Share of events within the target so far.", [({}, found.within_share)]
+            "latency_within_target_ratio",
+            "gauge",
+            "Share of events within the target so far.",
+            [({}, found.within_share)],
         )
     target = run.target_latency_ms
-    yield from _family("latency_target_seconds", "gauge", "The latency target.", [({}, None if target is None else target / 1000)])
+    yield from _family(
+        "latency_target_seconds",
+        "gauge",
+        "The latency target.",
+        [({}, None if target is None else target / 1000)],
+    )

@@ -1,4 +1,5 @@
-"""What the API answers: one record per answer. The OpenAPI document is made from these, so the two cannot disagree.
+"""What the API answers: one record per answer. The OpenAPI document is made from these, so the two
+cannot disagree.
 
 Rates are events/s, backlogs events, instants UTC seconds; what was not measured is null.
 """
@@ -49,8 +50,8 @@ class OperatorNow(msgspec.Struct):
 
 
 class LatencyNow(msgspec.Struct):
-    """End-to-end latency in the newest window that measured it; ``within_share`` of all events so far met the target
-    (dropped ones did not)."""
+    """End-to-end latency in the newest window that measured it; ``within_share`` of all events so
+    far met the target (dropped ones did not)."""
 
     p50_ms: float
     p90_ms: float
@@ -59,14 +60,18 @@ class LatencyNow(msgspec.Struct):
 
 
 class Outlook(msgspec.Struct):
-    """The load forecast for the windows that come next; ``upper`` is a high quantile where the forecaster knows one."""
+    """The load forecast for the windows that come next; ``upper`` is a high quantile where the
+    forecaster knows one.
+    """
 
     mean: list[float]
     upper: list[float] | None
 
 
 class Cost(msgspec.Struct):
-    """Paid so far, what static peak provisioning would have cost, and the share saved (negative when it was dearer)."""
+    """Paid so far, what static peak provisioning would have cost, and the share saved (negative
+    when it was dearer).
+    """
 
     paid: float
     static_peak: float | None
@@ -74,7 +79,9 @@ class Cost(msgspec.Struct):
 
 
 class Now(msgspec.Struct, kw_only=True):
-    """Where the run stands. ``mode`` held in the last step; ``asked_mode`` is what the switch says, null when no loop listens."""
+    """Where the run stands. ``mode`` held in the last step; ``asked_mode`` is what the switch says,
+    null when no loop listens.
+    """
 
     at: float | None = None
     windows: int = 0
@@ -106,7 +113,9 @@ class State(msgspec.Struct):
 
 
 class Columns(msgspec.Struct):
-    """A series in columns: ``at`` and one list of the same length per channel. A point covers ``windows_per_point`` windows."""
+    """A series in columns: ``at`` and one list of the same length per channel. A point covers
+    ``windows_per_point`` windows.
+    """
 
     range: Range
     operator: str | None
@@ -116,7 +125,9 @@ class Columns(msgspec.Struct):
 
 
 class Change(msgspec.Struct):
-    """One operator in a decision: what ran, what the planner proposed, what the guards left of it, and both sentences."""
+    """One operator in a decision: what ran, what the planner proposed, what the guards left of it,
+    and both sentences.
+    """
 
     operator: str
     running: int | None
@@ -127,7 +138,9 @@ class Change(msgspec.Struct):
 
 
 class DecisionView(msgspec.Struct):
-    """One decision for reading. ``changes`` holds the operators that were to change or that guards held back."""
+    """One decision for reading. ``changes`` holds the operators that were to change or that guards
+    held back.
+    """
 
     seq: int
     at: float
@@ -139,7 +152,9 @@ class DecisionView(msgspec.Struct):
 
 
 class Decisions(msgspec.Struct):
-    """A page of decisions, oldest first. ``next_since`` asks for what comes after; ``first`` is the oldest still known."""
+    """A page of decisions, oldest first. ``next_since`` asks for what comes after; ``first`` is the
+    oldest still known.
+    """
 
     decisions: list[DecisionView]
     next_since: int

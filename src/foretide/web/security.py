@@ -1,4 +1,5 @@
-"""Who may ask what: tokens, addresses, sizes and response headers. One ASGI layer around everything else.
+"""Who may ask what: tokens, addresses, sizes and response headers. One ASGI layer around everything
+else.
 
 A token is compared in constant time, travels only in the Authorization header, and is never logged.
 """
@@ -54,9 +55,15 @@ class Token:
     text: str = field(repr=False)
 
     def __post_init__(self) -> None:
-        if len(self.text) < SHORTEST_TOKEN or not self.text.isascii() or not self.text.isprintable() or " " in self.text:
+        if (
+            len(self.text) < SHORTEST_TOKEN
+            or not self.text.isascii()
+            or not self.text.isprintable()
+            or " " in self.text
+        ):
             raise InvalidConfig(
-                f"the token must be at least {SHORTEST_TOKEN} printable ASCII characters without spaces; "
+                f"the token must be at least {SHORTEST_TOKEN} printable ASCII characters without "
+                "spaces; "
                 "leave it out to have one made for you"
             )
 
@@ -65,7 +72,9 @@ class Token:
         return cls(secrets.token_urlsafe(24))
 
     def admits(self, headers: Headers) -> bool:
-        """Whether the Authorization header carries this token; takes as long for a near miss as for nonsense."""
+        """Whether the Authorization header carries this token; takes as long for a near miss as for
+        nonsense.
+        """
         scheme, _, given = headers.get("authorization", "").partition(" ")
         same = hmac.compare_digest(_digest(given.strip()), _digest(self.text))
         return same and scheme.lower() == "bearer"
@@ -107,18 +116,28 @@ class Gate:
     def _refuse(self, scope: Scope) -> Response | None:
         headers, path, method = Headers(scope=scope), scope["path"], scope["method"]
         if not self.private and not is_loopback(_host(headers.get("host", ""))):
-            return refusal(421, "this dashboard is served on loopback only: open it as http://127.0.0.1 or http://localhost")
+            return refusal(
+                421,
+                "this dashboard is served on loopback only: open it as http://127.0.0.1 or "
+                "http://localhost",
+            )
         length = headers.get("content-length", "0")
         if not length.isdigit() or int(length) > BODY_LIMIT_BYTES:
             return refusal(413, f"the body is larger than {BODY_LIMIT_BYTES} bytes")
         guarded = path.startswith("/api/") or path == "/metrics"
         changing = method not in ("GET", "HEAD", "OPTIONS")
         if guarded and (self.private or changing) and not self.token.admits(headers):
-            sentence = "give the token that was printed at start, as header 'Authorization: Bearer TOKEN'"
+            sentence = (
+                "give the token that was printed at start, as header 'Authorization: Bearer TOKEN'"
+            )
             return refusal(401, sentence, {"WWW-Authenticate": "Bearer"})
         return None
 
 
 def _host(header: str) -> str:
     """The host part of a Host header: ``[::1]:80`` and ``localhost:80`` lose their port."""
-    return header[: header.index("]") + 1] if header.startswith("[") and "]" in header else header.partition(":")[0]
+    return (
+        header[: header.index("]") + 1]
+        if header.startswith("[") and "]" in header
+        else header.partition(":")[0]
+    )

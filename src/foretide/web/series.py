@@ -42,10 +42,12 @@ class Recent:
 
 
 class Whole:
-    """All of a run in at most ``limit`` points: when they are full, neighbours merge and each point covers twice as many windows.
+    """All of a run in at most ``limit`` points: when they are full, neighbours merge and each point
+    covers twice as many windows.
 
-    What a merged point shows is each channel's rule: the mean, the largest (peaks must not vanish) or the last; what was not
-    measured (NaN) does not count. The instant of a point is that of its last window.
+    What a merged point shows is each channel's rule: the mean, the largest (peaks must not vanish)
+    or the last; what was not measured (NaN) does not count. The instant of a point is that of its
+    last window.
 
     >>> w = Whole(("mean", "max"), limit=2)
     >>> for at in (1.0, 2.0, 3.0):
@@ -58,7 +60,9 @@ class Whole:
 
     def __init__(self, rules: Sequence[Rule], limit: int) -> None:
         if limit < 2 or limit % 2:
-            raise ValueError(f"limit is {limit}: neighbours can only merge when it is even and at least 2")
+            raise ValueError(
+                f"limit is {limit}: neighbours can only merge when it is even and at least 2"
+            )
         self.limit = limit
         self.stride = 1
         self._mean = np.array([r == "mean" for r in rules], dtype=bool)
@@ -122,5 +126,9 @@ class _Bucket:
         self._at = at
 
     def column(self, mean: Array, top: Array) -> Array:
-        average = np.divide(self._sum, self._seen, out=np.full_like(self._sum, np.nan), where=self._seen > 0)
-        return np.concatenate(([self._at], np.where(mean, average, np.where(top, self._top, self._last))))
+        average = np.divide(
+            self._sum, self._seen, out=np.full_like(self._sum, np.nan), where=self._seen > 0
+        )
+        return np.concatenate(
+            ([self._at], np.where(mean, average, np.where(top, self._top, self._last)))
+        )

@@ -24,7 +24,9 @@ STOP_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where the dashboard is, and the token that changing the mode needs (and reading too, when ``private``)."""
+    """Where the dashboard is, and the token that changing the mode needs (and reading too, when
+    ``private``).
+    """
 
     url: str
     token: str = field(repr=False)
@@ -56,10 +58,15 @@ def journal_file(path: Path | str) -> Path:
 
 def _bind(host: str, port: int) -> socket.socket:
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, kind, _, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
         sock = socket.socket(family, kind)
     except OSError as error:
-        raise InvalidConfig(f"the address '{host}' is not known here: {error.strerror}; give an address of this machine") from error
+        raise InvalidConfig(
+            f"the address '{host}' is not known here: {error.strerror}; give an address of this "
+            "machine"
+        ) from error
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)
@@ -67,19 +74,25 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         sock.close()
         raise InvalidConfig(
-            f"cannot serve on {host}, port {port}: {error.strerror}; choose another port, or 0 for any free one"
+            f"cannot serve on {host}, port {port}: {error.strerror}; choose another port, or 0 for "
+            "any free one"
         ) from error
     return sock
 
 
 @contextmanager
 def serve(
-    journal: Path | str, host: str = "127.0.0.1", port: int = 8765, token: str | None = None, control: bool = True
+    journal: Path | str,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    token: str | None = None,
+    control: bool = True,
 ) -> Iterator[Served]:
     """Serve the dashboard of a journal (or of a run's folder) while the block runs.
 
-    ``token`` is made when none is given. On any address but loopback reading needs it too. ``control=False`` makes a dashboard
-    that only reads. The journal may still be growing, or not be there yet.
+    ``token`` is made when none is given. On any address but loopback reading needs it too.
+    ``control=False`` makes a dashboard that only reads. The journal may still be growing, or not be
+    there yet.
 
     >>> import tempfile, urllib.request
     >>> with tempfile.TemporaryDirectory() as folder, serve(f"{folder}/journal.jsonl", port=0) as site:
@@ -104,7 +117,9 @@ def serve(
     )
     server = _Server(config)
     server.watch = watch
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, name="foretide-dashboard", daemon=True)
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [sock]}, name="foretide-dashboard", daemon=True
+    )
     thread.start()
     try:
         _started(server, thread)

@@ -1,7 +1,8 @@
 """Server-sent events: one shared stream of changes, any number of readers, no queue per reader.
 
-Every reader remembers the number of the last change it sent. Changes are encoded once and kept in a short ring; a reader that was
-too slow for the ring gets the whole state instead, so memory stays bounded whatever readers do.
+Every reader remembers the number of the last change it sent. Changes are encoded once and kept in a
+short ring; a reader that was too slow for the ring gets the whole state instead, so memory stays
+bounded whatever readers do.
 """
 
 from __future__ import annotations
@@ -71,7 +72,9 @@ class Hub:
         """What a reader that has seen ``seen`` gets next, and the number it has seen then."""
         missed = self.number - seen if seen is not None else RING + 1
         if missed <= len(self._ring):
-            return self.number, b"".join(list(self._ring)[len(self._ring) - missed :]) if missed else b""
+            return self.number, b"".join(
+                list(self._ring)[len(self._ring) - missed :]
+            ) if missed else b""
         if self._cached is None or self._cached[0] != self.number:
             self._cached = (self.number, self._whole())
         return self._cached
@@ -81,13 +84,18 @@ class Hub:
 
 
 class EventStream:
-    """The response that carries a hub's events to one reader until it leaves, stalls, or the hub closes."""
+    """The response that carries a hub's events to one reader until it leaves, stalls, or the hub
+    closes.
+    """
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+        headers = [
+            (b"content-type", b"text/event-stream; charset=utf-8"),
+            (b"cache-control", b"no-store"),
+        ]
         self.hub.open += 1
         left = asyncio.create_task(_gone(receive))
         try:

@@ -72,7 +72,10 @@ class RunState:
         self._edges = run.topology.edges
         self._sources = [self.names.index(n) for n in run.topology.sources]
         self._caps = np.array([o.max_replicas for o in run.topology.operators], dtype=float)
-        rules: list[Rule] = [*OVERALL.values(), *(r for r in PER_OPERATOR.values() for _ in self.names)]
+        rules: list[Rule] = [
+            *OVERALL.values(),
+            *(r for r in PER_OPERATOR.values() for _ in self.names),
+        ]
         self._recent = Recent(len(rules), RECENT_POINTS)
         self._whole = Whole(rules, WHOLE_POINTS)
         self._demand = Demand(run.topology)
@@ -93,7 +96,9 @@ class RunState:
         if self._ahead:
             overall["forecast"], overall["upper"] = self._ahead.pop(0)
         if decision.plan is not None:
-            self._planned = np.array([decision.plan.replicas.get(n, np.nan) for n in self.names], dtype=float)
+            self._planned = np.array(
+                [decision.plan.replicas.get(n, np.nan) for n in self.names], dtype=float
+            )
         if decision.snapshot is not None:
             overall.update(self._measure(decision.snapshot, values))
         if decision.forecasts:
@@ -108,14 +113,19 @@ class RunState:
 
     def _measure(self, snapshot: SnapshotLine, values: Array) -> dict[str, float]:
         samples = [snapshot.samples[n] for n in self.names]
-        table = np.array([(s.arrived, s.processed, s.backlog, s.replicas, s.busy_s) for s in samples], dtype=float).T
+        table = np.array(
+            [(s.arrived, s.processed, s.backlog, s.replicas, s.busy_s) for s in samples],
+            dtype=float,
+        ).T
         arrived, processed, backlog, replicas, busy_s = table
         rate = arrived / snapshot.window_s
         offered = np.zeros(len(self.names))
         for i in self._sources:
             given = samples[i].offered
             offered[i] = rate[i] if given is None else given / snapshot.window_s
-        sent = np.array([snapshot.samples[p].emitted.get(c, 0.0) for p, c in self._edges], dtype=float)
+        sent = np.array(
+            [snapshot.samples[p].emitted.get(c, 0.0) for p, c in self._edges], dtype=float
+        )
         self._demand.learn(processed, busy_s, sent)
         need = self._demand.need(offered, rate)
         self._meter.add(replicas, np.minimum(need, self._caps))
@@ -123,7 +133,9 @@ class RunState:
         utilization = np.divide(
             busy_s, replicas * snapshot.window_s, out=np.full(len(replicas), np.nan), where=replicas > 0
         )  # fmt: skip
-        values[len(OVERALL) :] = np.concatenate((rate, replicas, need, self._planned, utilization, backlog))
+        values[len(OVERALL) :] = np.concatenate(
+            (rate, replicas, need, self._planned, utilization, backlog)
+        )
         found = {
             "load": offered.sum(),
             "replicas": replicas.sum(),
@@ -133,7 +145,9 @@ class RunState:
             "cost": self._meter.paid,
             "windows": self._meter.windows,
         }
-        latency = snapshot.latency or _worst([s.latency for s in map(snapshot.samples.__getitem__, self.run.topology.sinks)])
+        latency = snapshot.latency or _worst(
+            [s.latency for s in map(snapshot.samples.__getitem__, self.run.topology.sinks)]
+        )
         if latency is not None:
             self._latency = latency
             found.update(p50_ms=latency.p50_ms, p90_ms=latency.p90_ms, p99_ms=latency.p99_ms)
@@ -149,7 +163,11 @@ class RunState:
             return
         mean = [sum(steps) for steps in zip(*(f.mean for f in known), strict=False)]
         uppers = [f.upper for f in known if f.upper is not None]
-        upper = [sum(steps) for steps in zip(*uppers, strict=False)] if len(uppers) == len(known) else [np.nan] * len(mean)
+        upper = (
+            [sum(steps) for steps in zip(*uppers, strict=False)]
+            if len(uppers) == len(known)
+            else [np.nan] * len(mean)
+        )
         self._ahead = list(zip(mean, upper, strict=True))
 
     def info(self) -> RunInfo:
@@ -162,7 +180,14 @@ class RunState:
             run.started_at,
             None if target is None else target * 1000,
             [
-                OperatorInfo(o.name, o.inputs, o.name in run.topology.sources, o.stateful, o.min_replicas, o.max_replicas)
+                OperatorInfo(
+                    o.name,
+                    o.inputs,
+                    o.name in run.topology.sources,
+                    o.stateful,
+                    o.min_replicas,
+                    o.max_replicas,
+                )
                 for o in run.topology.operators
             ],
         )
@@ -189,7 +214,9 @@ class RunState:
             planned=_whole(v["planned"]),
             backlog=_known(v["backlog"]),
             latency=self._latency_now(),
-            outlook=Outlook([m for m, _ in ahead], upper if len(upper) == len(ahead) else None) if ahead else None,
+            outlook=Outlook([m for m, _ in ahead], upper if len(upper) == len(ahead) else None)
+            if ahead
+            else None,
             cost=self._cost(),
             outcomes=dict(self._outcomes),
             operators=self._operators_now() if self._meter.windows else {},
@@ -199,14 +226,21 @@ class RunState:
         found = self._latency
         if found is None:
             return None
-        return LatencyNow(found.p50_ms, found.p90_ms, found.p99_ms, self._within / self._counted if self._counted else None)
+        return LatencyNow(
+            found.p50_ms,
+            found.p90_ms,
+            found.p99_ms,
+            self._within / self._counted if self._counted else None,
+        )
 
     def _cost(self) -> Cost:
         peak = self._meter.static_peak
         return Cost(self._meter.paid, peak, 1 - self._meter.paid / peak if peak else None)
 
     def _operators_now(self) -> dict[str, OperatorNow]:
-        rate, replicas, need, planned, utilization, backlog = self._values[len(OVERALL) :].reshape(len(PER_OPERATOR), -1)
+        rate, replicas, need, planned, utilization, backlog = self._values[len(OVERALL) :].reshape(
+            len(PER_OPERATOR), -1
+        )
         feeds: dict[str, dict[str, float]] = {n: {} for n in self.names}
         for (producer, consumer), events in zip(self._edges, self._feeds.tolist(), strict=True):
             feeds[producer][consumer] = events
@@ -233,7 +267,13 @@ class RunState:
             first = 1 + len(OVERALL) + self.names.index(operator)
             rows = {name: first + i * len(self.names) for i, name in enumerate(PER_OPERATOR)}
         stride = 1 if over == "recent" else self._whole.stride
-        return Columns(over, operator, stride, data[0].tolist(), {name: _short(data[row]) for name, row in rows.items()})
+        return Columns(
+            over,
+            operator,
+            stride,
+            data[0].tolist(),
+            {name: _short(data[row]) for name, row in rows.items()},
+        )
 
 
 def nothing_yet(file: Journalled) -> Now:
@@ -248,7 +288,9 @@ def nothing_yet(file: Journalled) -> Now:
 
 
 def _worst(found: list[LatencyLine | None]) -> LatencyLine | None:
-    """Where only sinks measured latency: of each percentile the largest, so that no sink hides behind another."""
+    """Where only sinks measured latency: of each percentile the largest, so that no sink hides
+    behind another.
+    """
     known = [f for f in found if f is not None]
     if not known:
         return None

@@ -1,7 +1,8 @@
-"""Tail: follows one journal file, a slice at a time, and keeps the run's state and the index of its decisions.
+"""Tail: follows one journal file, a slice at a time, and keeps the run's state and the index of its
+decisions.
 
-Owns the file position. A line still being written waits for the next slice; a torn line is counted and skipped; a file that was
-replaced or cut is read again from its start.
+Owns the file position. A line still being written waits for the next slice; a torn line is counted
+and skipped; a file that was replaced or cut is read again from its start.
 """
 
 from __future__ import annotations
@@ -49,7 +50,11 @@ class Tail:
                     return 0
                 f.seek(self._offset)
                 data = f.read(SLICE_BYTES)
-                while b"\n" not in data and len(data) < LONGEST_LINE_BYTES and (more := f.read(SLICE_BYTES)):
+                while (
+                    b"\n" not in data
+                    and len(data) < LONGEST_LINE_BYTES
+                    and (more := f.read(SLICE_BYTES))
+                ):
                     data += more
         except OSError:
             return 0

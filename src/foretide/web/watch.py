@@ -1,4 +1,6 @@
-"""Watch: one task per server that follows the journal and the mode switch, and tells the hub what changed."""
+"""Watch: one task per server that follows the journal and the mode switch, and tells the hub what
+changed.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Whole(msgspec.Struct):
 
 
 class Tick(msgspec.Struct):
-    """What came since the event before: new points of the recent series, new notable decisions, and where the run stands."""
+    """What came since the event before: new points of the recent series, new notable decisions, and
+    where the run stands.
+    """
 
     now: Now
     points: Columns
@@ -47,9 +51,13 @@ class Tick(msgspec.Struct):
 
 
 class Watch:
-    """The journal as the server sees it. ``clock`` gives UTC seconds: it only tells whether the file still grows."""
+    """The journal as the server sees it. ``clock`` gives UTC seconds: it only tells whether the
+    file still grows.
+    """
 
-    def __init__(self, journal: Path, clock: Callable[[], float], streams: int, control: bool = True) -> None:
+    def __init__(
+        self, journal: Path, clock: Callable[[], float], streams: int, control: bool = True
+    ) -> None:
         self.tail = Tail(journal)
         self.control = control_path(journal) if control else None
         self.hub = Hub(self._whole, streams)
@@ -80,8 +88,8 @@ class Watch:
         return before != self._file
 
     async def follow(self) -> None:
-        """Until cancelled: read what is new, tell the hub. A failure is logged and the next look starts afresh: one strange line must
-        not blind the page for the rest of a run."""
+        """Until cancelled: read what is new, tell the hub. A failure is logged and the next look
+        starts afresh: one strange line must not blind the page for the rest of a run."""
         idle_s = 0.0
         while True:
             try:
@@ -93,7 +101,9 @@ class Watch:
             await asyncio.sleep(POLL_S)
 
     async def _look_once(self, keep_alive: bool) -> bool:
-        """Read to the journal's end, in slices between which requests are served; whether something came."""
+        """Read to the journal's end, in slices between which requests are served; whether something
+        came.
+        """
         before, known = self.tail.state, self.tail.index.total
         loop = asyncio.get_running_loop()
         shown_at = loop.time()
@@ -113,8 +123,14 @@ class Watch:
         if state is not before or new > TICK_POINTS or new < 0:
             self.hub.restart()
         elif state is not None and (new or changed):
-            points = state.columns("recent", last=new) if new else Columns("recent", None, 1, [], {})
-            fresh = [view(n, d) for n in self.tail.index.after(known, changes=True) if (d := self._read(n)) is not None]
+            points = (
+                state.columns("recent", last=new) if new else Columns("recent", None, 1, [], {})
+            )
+            fresh = [
+                view(n, d)
+                for n in self.tail.index.after(known, changes=True)
+                if (d := self._read(n)) is not None
+            ]
             tick = Tick(state.now(self._file, self.tail.index.total), points, fresh)
             self.hub.publish(event("tick", _encoder.encode(tick)))
         elif keep_alive:
@@ -127,4 +143,9 @@ class Watch:
         run, state = self.tail.state, self.state()
         newest = self.tail.index.page(None, None, FEED, changes=True)
         feed = [view(n, d) for n in newest if (d := self._read(n)) is not None]
-        return event("state", _encoder.encode(Whole(state.run, state.now, run.columns("recent") if run else None, feed)))
+        return event(
+            "state",
+            _encoder.encode(
+                Whole(state.run, state.now, run.columns("recent") if run else None, feed)
+            ),
+        )

@@ -1,0 +1,170 @@
+"""A live run on the terminal: a table of load, backlog, replicas, latency and reasons, and a
+closing summary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from foretide.figures.metrics import figures
+from foretide.figures.record import RunRecord
+from foretide.journal import Run
+from foretide.model import Decision, Latency
+
+
+def seconds(latency: Latency | None) -> str:
+    """p50 / p90 in seconds, or a dash when nothing left in the window."""
+    return "-" if latency is None else f"{latency.p50_ms / 1e3:.1f} / {latency.p90_ms / 1e3:.1f}"
+
+
+def table(decision: Decision, started_at: float = 0.0) -> RenderableType:
+    """One decision: a row per operator; under it why, with what changes in bold, and what failed or
+    was missing.
+    """
+    at = decision.at - started_at
+    shown = Table(
+        title=f"second {at:.0f}: {decision.outcome}", title_justify="left", box=box.ROUNDED
+    )
+    for column in ("operator", "load/s", "forecast/s", "backlog", "replicas", "plan", "latency s"):
+        shown.add_column(column, justify="left" if column == "operator" else "right", no_wrap=True)
+    lines: list[RenderableType] = [shown]
+    snapshot, plan = decision.snapshot, decision.plan
+    if snapshot is not None:
+        for name, sample in snapshot.samples.items():
+            ahead = decision.forecasts.get(name)
+            planned = plan.replicas.get(name) if plan else None
+            changes = planned is not None and planned != sample.replicas
+            shown.add_row(
+                name,
+                f"{sample.arrived / snapshot.window_s:.0f}",
+                f"{ahead.mean[0]:.0f}" if ahead else "",
+                f"{sample.backlog:.0f}",
+                str(sample.replicas),
+                "" if planned is None else str(planned),
+                seconds(sample.latency),
+                style="bold" if changes else "",
+            )
+            if plan and (reason := plan.reasons.get(name)):
+                lines.append(Text(f"{name}: {reason}", style="bold" if changes else "dim"))
+        lines.append(Text(f"end to end, p50 / p90: {seconds(snapshot.latency)} s"))
+    if decision.error:
+        lines.append(Text(decision.error, style="yellow"))
+    return Group(*lines)
+
+
+class Screen:
+    """Redraws the table after every window; plain lines when the output is not a terminal."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console()
+        self._live = Live(console=self.console, auto_refresh=False, transient=False)
+        self._started_at = 0.0
+
+    def __enter__(self) -> Screen:
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.console.is_terminal:
+            self._live.stop()
+
+    def started(self, run: Run) -> None:
+        self._started_at = run.started_at
+        told = Text.assemble(
+            run.name,
+            " runs under ",
+            (run.system, "bold"),
+            f", one step every {run.window_s:g} s; Ctrl-C ends it.",
+        )
+        self.console.print(told, soft_wrap=True)
+
+    def show(self, decision: Decision) -> None:
+        if self.console.is_terminal:
+            self._live.update(table(decision, self._started_at), refresh=True)
+        else:
+            self.console.print(
+                line(decision, self._started_at), markup=False, highlight=False, soft_wrap=True
+            )
+
+
+def line(decision: Decision, started_at: float = 0.0) -> str:
+    """One decision as one line, for logs.
+
+    >>> line(Decision(12.0, "waiting", "act", error="read: too early"))
+    'second 12: waiting; read: too early'
+    """
+    parts = [f"second {decision.at - started_at:.0f}: {decision.outcome}"]
+    if (snapshot := decision.snapshot) is not None:
+        for name, sample in snapshot.samples.items():
+            planned = (
+                decision.plan.replicas.get(name, sample.replicas)
+                if decision.plan
+                else sample.replicas
+            )
+            change = "" if planned == sample.replicas else f"->{planned}"
+            rate = sample.arrived / snapshot.window_s
+            parts.append(
+                f"{name} {rate:.0f}/s, {sample.backlog:.0f} waiting, x{sample.replicas}{change}"
+            )
+        parts.append(f"latency p50/p90 {seconds(snapshot.latency)} s")
+    if decision.error:
+        parts.append(decision.error)
+    return "; ".join(parts)
+
+
+def summary(run: Run, decisions: Sequence[Decision]) -> str:
+    """The closing lines: what ran, what it cost beside static peak provisioning, and how long
+    events took.
+    """
+    record = RunRecord.of_journal(run, decisions)
+    if not record.snapshots:
+        return "no window was measured."
+    used = sum(
+        s.samples[n].replicas * s.window_s for s in record.snapshots for n in run.topology.names
+    )
+    length_s = sum(s.window_s for s in record.snapshots)
+    peak = sum(int(record.needs[n].max()) for n in run.topology.names)
+    found = figures(record)
+    saved = 1 - used / (peak * length_s)
+    constant = record.prices.replica_window * peak * len(record.snapshots)
+    lines = [
+        f"{used:.0f} replica-seconds used in {length_s:.0f} s; static peak provisioning ({peak} "
+        "replicas all the time) would have used "
+        f"{peak * length_s:.0f}: {abs(saved):.0%} {'saved' if saved >= 0 else 'more'}.",
+        f"{found.adaptations} windows changed replicas; "
+        f"{sum(s.samples[n].processed for s in record.snapshots for n in run.topology.sinks):.0f} "
+        "events left the pipeline.",
+    ]
+    if found.cost is not None and found.cost_ratio is not None and constant > 0:
+        lines.insert(
+            1,
+            f"cost with every start and stop priced: {found.cost / constant:.0%} of static peak, "
+            f"{found.cost_ratio:.2f} times the clairvoyant optimum.",
+        )
+    seen = [s.latency for s in record.snapshots if s.latency is not None]
+    if seen:
+        mean_s = sum(one.mean_ms * one.count for one in seen) / sum(one.count for one in seen) / 1e3
+        worst_s = max(one.p90_ms for one in seen) / 1e3
+        within = (
+            ""
+            if found.slo_share is None
+            else f"; {found.slo_share:.0%} within the target of {run.target_latency_s:.0f} s"
+        )
+        lines.append(
+            f"end to end latency: mean {mean_s:.1f} s, p90 of the worst window {worst_s:.1f} "
+            f"s{within}."
+        )
+    return "\n".join(lines)

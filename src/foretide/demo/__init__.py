@@ -1,0 +1,104 @@
+"""The demo: which system runs it, where it is kept, and the check that every event came out. Its
+pipeline is ``demo.tweets``.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from foretide.autoscaler import Cadence
+from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.systems import System, system
+
+WINDOW_S = 5.0
+WARM_UP_S = 25.0
+DRAIN_S = 180.0
+TARGET_LATENCY_S = 15.0
+PORTS_TRIED = 50
+PIPELINE = "tweets"
+
+
+def demo_system(name: str) -> System:
+    """A system as declared, made quick enough for three minutes.
+
+    It plans every window of 5 seconds, for 10 seconds ahead. PA-SPS's own network forecasts after
+    ten windows only, so ``auto`` does it, which is ready at once; and tweets cost all the same, so
+    they are dealt out in turn, which takes a pass less than load-aware.
+    """
+    chosen = system(name)
+    if chosen.cadence.plan_every * WINDOW_S > 10.0:
+        chosen = replace(
+            chosen,
+            cadence=Cadence(
+                horizon=2, lookback=chosen.cadence.lookback, scope=chosen.cadence.scope
+            ),
+        )
+    if name == "pa-sps":
+        chosen = replace(chosen, forecaster="auto", quantile=0.9, grouping="shuffle")
+    return chosen
+
+
+def free_port(port: int) -> int:
+    """The port itself, or the next one on loopback that nobody uses; 0 stays 0."""
+    for tried in range(port, min(port + PORTS_TRIED, 65536)) if port else ():
+        with closing(socket.socket()) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", tried))
+            except OSError:
+                continue
+            return tried
+    return 0
+
+
+def _is_demo(folder: Path) -> bool:
+    """Whether a demo ran here, or died while Spark started. A pipeline of somebody's own is none:
+    its events are theirs.
+    """
+    file = folder / "pipeline" / "pipeline.json"
+    if not file.exists():
+        return (folder / "spark.log").exists()
+    try:
+        return bool(json.loads(file.read_bytes())["name"] == PIPELINE)
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def clear(folder: Path) -> None:
+    """Remove an older demo; anything else that lies there is left alone and is an error."""
+    if folder.exists():
+        if not folder.is_dir() or (any(folder.iterdir()) and not _is_demo(folder)):
+            raise InvalidConfig(
+                f"{folder} holds something that is not an older demo: choose an empty folder with "
+                "--folder"
+            )
+        shutil.rmtree(folder)
+
+
+def balance(came_in: int, total: int, counts: dict[str, int], stopped: bool = False) -> str:
+    """The line about events in and out; raises PipelineFailed when nobody stopped the run and
+    something is missing or doubled.
+
+    >>> balance(10, 10, {"sport": 7, "spam": 3})
+    'events in 10 = events out 10, rows in SQLite: sport 7, spam 3.'
+    >>> balance(8, 10, {"sport": 7}, stopped=True)
+    'stopped early: 8 of 10 events came in, 7 are rows in SQLite (sport 7); still on the way: 1.'
+    """
+    out = sum(counts.values())
+    topics = ", ".join(f"{name} {n}" for name, n in counts.items()) or "none"
+    if came_in == total == out:
+        return f"events in {came_in} = events out {out}, rows in SQLite: {topics}."
+    if not stopped or out > came_in:
+        raise PipelineFailed(
+            f"{came_in} of {total} events came in and {out} rows are in SQLite: the pipeline did "
+            "not end in time"
+        )
+    return (
+        f"stopped early: {came_in} of {total} events came in, {out} are rows in SQLite ({topics}); "
+        f"still on the way: {came_in - out}."
+    )

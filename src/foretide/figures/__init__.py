@@ -1,0 +1,1 @@
+"""From a journal to figures: the record of a run, one definition of every figure, summaries, replay."""

@@ -1,0 +1,109 @@
+"""Windows put together: several observations of a run as the one window that they cover."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from foretide.model import Decision, Forecast, Host, Latency, Sample, Snapshot
+
+
+def merged(decisions: Sequence[Decision]) -> Decision:
+    """The last decision, with the snapshot of all observations and each forecast as its mean over
+    as many steps.
+
+    A decision alone is itself. Observations whose read failed are left out of the counts.
+    """
+    last = decisions[-1]
+    if len(decisions) == 1:
+        return last
+    seen = [d.snapshot for d in decisions if d.snapshot is not None]
+    forecasts = {
+        n: Forecast(
+            (float(np.mean(f.mean[: len(decisions)])),),
+            f.upper and (float(np.mean(f.upper[: len(decisions)])),),
+        )
+        for n, f in last.forecasts.items()
+    }
+    return replace(last, snapshot=_snapshot(seen) if seen else None, forecasts=forecasts)
+
+
+def _snapshot(parts: Sequence[Snapshot]) -> Snapshot:
+    last = parts[-1]
+    samples = {n: _sample([p.samples[n] for p in parts]) for n in last.samples}
+    hosts = None if last.hosts is None else tuple(_host(h, parts) for h in last.hosts)
+    return Snapshot(
+        last.at,
+        sum(p.window_s for p in parts),
+        samples,
+        hosts,
+        _latency([p.latency for p in parts]),
+    )
+
+
+def _host(last: Host, parts: Sequence[Snapshot]) -> Host:
+    """A host that runs at the end: its mean utilization and loads over the time it was there."""
+    seen = [(h, p.window_s) for p in parts for h in p.hosts or () if h.name == last.name]
+    total_s = sum(seconds for _, seconds in seen)
+    loads = {
+        n: sum(h.loads.get(n, 0.0) * seconds for h, seconds in seen) / total_s for n in last.loads
+    }
+    return replace(
+        last, utilization=sum(h.utilization * seconds for h, seconds in seen) / total_s, loads=loads
+    )
+
+
+def _sample(parts: Sequence[Sample]) -> Sample:
+    """Counts add up; backlog and replicas are the last ones. What only makes sense within an
+    observation is dropped.
+    """
+    last = parts[-1]
+    return Sample(
+        sum(p.arrived for p in parts),
+        sum(p.processed for p in parts),
+        last.backlog,
+        last.replicas,
+        {edge: sum(p.emitted.get(edge, 0.0) for p in parts) for edge in last.emitted},
+        busy_s=_sum([p.busy_s for p in parts]),
+        offered=_sum([p.offered for p in parts]),
+        dropped=_sum([p.dropped for p in parts]),
+        latency=_latency([p.latency for p in parts]),
+        replica_busy_s=_columns([p.replica_busy_s for p in parts]),
+        replica_processed=_columns([p.replica_processed for p in parts]),
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return sum(known) if known else None
+
+
+def _columns(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | None:
+    known = [p for p in parts if p is not None]
+    if not known:
+        return None
+    total = np.zeros(max(len(p) for p in known))
+    for p in known:
+        total[: len(p)] += p
+    return tuple(total.tolist())
+
+
+def _latency(parts: Sequence[Latency | None]) -> Latency | None:
+    """Count and mean are exact; a percentile is the largest of the observations', which is never
+    below the true one.
+    """
+    known = [p for p in parts if p is not None and p.count > 0]
+    if not known:
+        return None
+    count = sum(p.count for p in known)
+    within = [p.within for p in known if p.within is not None]
+    return Latency(
+        count,
+        sum(p.mean_ms * p.count for p in known) / count,
+        max(p.p50_ms for p in known),
+        max(p.p90_ms for p in known),
+        max(p.p99_ms for p in known),
+        sum(within) if len(within) == len(known) else None,
+    )

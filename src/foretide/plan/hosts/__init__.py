@@ -1,0 +1,1 @@
+"""Host-level planners (FUGU) and the placement mathematics that only they use."""

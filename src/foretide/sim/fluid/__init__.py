@@ -1,0 +1,1 @@
+"""The fluid engine: rates and queueing formulas instead of events."""

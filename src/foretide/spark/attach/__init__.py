@@ -1,0 +1,1 @@
+"""Scaling an application that already runs: its progress reports in, executors out."""

@@ -1,0 +1,206 @@
+"""A pipeline under the loop: session, probe, actuator, journal, and a clean end.
+
+Everything between the probe and the actuator is the loop's own code; this module only joins the two
+ends to it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyspark.cloudpickle
+from pyspark.sql import SparkSession
+
+from foretide.balance import GROUPINGS
+from foretide.clock import WallClock
+from foretide.control import ModeSwitch, control_path
+from foretide.errors import ForetideError, InvalidConfig
+from foretide.journal import Journal, Run
+from foretide.learned import Learned, learned_path
+from foretide.model import Decision, Mode, Prices
+from foretide.spark.control.actuator import PipelineActuator
+from foretide.spark.control.executors import Executors
+from foretide.spark.control.probe import PipelineProbe
+from foretide.spark.declare.pipeline import Pipeline
+from foretide.spark.run.running import Running
+from foretide.spark.run.sessions import session
+from foretide.systems import System
+
+Observer = Callable[[Decision], None]
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """What to run and where: ``folder`` holds the journal, Spark's log and, in ``pipeline/``, edges
+    and checkpoints.
+
+    ``until_idle`` ends the run when every generated load has come to its end and nothing waits any
+    more. ``preload`` names modules that the operators' functions need, loaded once instead of in
+    every worker.
+    """
+
+    pipeline: Pipeline
+    system: System
+    folder: Path
+    mode: Mode = "advise"
+    window_s: float = 10.0
+    target_latency_s: float | None = None
+    master: str = "local[32]"
+    short_run: bool = False
+    until_idle: bool = False
+    preload: tuple[str, ...] = ()
+    prices: Prices = field(default_factory=Prices)
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "journal.jsonl"
+
+    def go(
+        self,
+        observe: Observer = lambda decision: None,
+        steps: int | None = None,
+        spark: SparkSession | None = None,
+        started: Callable[[Run], None] = lambda run: None,
+        ended: Callable[[Running], None] = lambda running: None,
+    ) -> tuple[Run, list[Decision]]:
+        """Run until SIGINT, SIGTERM or ``steps`` windows; what ran and every decision. Raises
+        PipelineFailed when an operator does.
+
+        ``started`` is called once the first queries run; ``observe`` after every window, ``ended``
+        when the queries have stopped. Without ``spark`` a session is made and stopped again.
+        """
+        own = spark is None
+        if spark is None:
+            with errors_to(self.folder / "spark.log"):
+                spark = session(
+                    self.pipeline.name, self.master, self.short_run, preload=self._preload()
+                )
+        try:
+            with Running(
+                self.pipeline, spark, self.folder / "pipeline", self.system.grouping
+            ) as running:
+                told = self._loop(running, observe, steps, started)
+            ended(running)
+            return told
+        finally:
+            if own:
+                spark.stop()
+
+    def _preload(self) -> tuple[str, ...]:
+        """Modules of groupings that compile code: workers should not do that one by one."""
+        chosen = [self.system.grouping, *(s.grouping for s in self.pipeline.steps.values())]
+        compiled = sorted({c for c in chosen if isinstance(c, str)} - {"shuffle", "key-hash"})
+        return tuple(GROUPINGS[name].target.partition(":")[0] for name in compiled)
+
+    def _loop(
+        self, running: Running, observe: Observer, steps: int | None, started: Callable[[Run], None]
+    ) -> tuple[Run, list[Decision]]:
+        clock, stop, decisions = WallClock(), threading.Event(), list[Decision]()
+        executors = Executors(running.spark)
+        probe = PipelineProbe(running, executors, self.target_latency_s)
+        run = Run(
+            self.pipeline.name,
+            self.system.name,
+            running.topology,
+            self.window_s,
+            clock.now(),
+            self.mode,
+            self.target_latency_s,
+            self.prices,
+            settings={"grouping": self.system.grouping, "master": self.master},
+        )
+        with (
+            Journal(self.journal, run) as journal,
+            ModeSwitch(control_path(self.journal), self.mode) as mode,
+        ):
+
+            def record(decision: Decision) -> None:
+                decisions.append(decision)
+                journal.append(decision)
+                observe(decision)
+                if running.has_failed or (self.until_idle and running.idle()):
+                    stop.set()
+                learned.note(decision)
+
+            loop = self.system.priced(self.prices).autoscaler(
+                running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True
+            )  # fmt: skip
+            with Learned(learned_path(self.journal, self.system.planner), loop.planner) as learned:
+                started(run)
+                loop.run(clock, self.window_s, stop, steps)
+        running.check()
+        return run, decisions
+
+
+@contextmanager
+def errors_to(file: Path) -> Iterator[None]:
+    """Processes started inside write their standard error to ``file``: Spark's talk stays off the
+    screen, and is kept.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    saved, log = os.dup(2), os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        os.dup2(log, 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(log)
+
+
+def find_pipeline(target: str) -> Pipeline:
+    """The pipeline that ``MODULE:NAME`` or ``FILE.py:NAME`` names. Its functions travel to Spark's
+    workers by value.
+    """
+    place, colon, name = target.rpartition(":")
+    if not colon or not place or not name:
+        raise InvalidConfig(
+            f"'{target}' does not name a pipeline: write MODULE:NAME or FILE.py:NAME"
+        )
+    try:
+        if place.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+            if spec is None or spec.loader is None or not Path(place).is_file():
+                raise InvalidConfig(f"there is no file {place}")
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[spec.name] = module
+            spec.loader.exec_module(module)
+        else:
+            sys.path.insert(0, "")
+            module = importlib.import_module(place)
+    except ForetideError:
+        raise
+    except ImportError as error:
+        raise InvalidConfig(f"cannot import {place}: {error}") from error
+    except (
+        Exception
+    ) as error:  # the user's own code, whatever it does; a relative name is a TypeError
+        raise InvalidConfig(
+            f"cannot load {place}: {type(error).__name__}: {error}{_where(error)}"
+        ) from error
+    found = getattr(module, name, None)
+    if not isinstance(found, Pipeline):
+        known = ", ".join(k for k, v in vars(module).items() if isinstance(v, Pipeline)) or "none"
+        raise InvalidConfig(f"{place} has no pipeline named '{name}'; pipelines there: {known}")
+    pyspark.cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _where(error: Exception) -> str:
+    """The innermost line that an error came from, for a person whose own code raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return (
+        f" ({frames[-1].filename}, line {frames[-1].lineno})"
+        if frames and not isinstance(error, SyntaxError)
+        else ""
+    )

@@ -1,0 +1,1 @@
+"""Declaring a pipeline, and resolving its names and schemas before anything starts."""

@@ -1,0 +1,333 @@
+"""The pipeline as a user declares it: sources, operators, sinks. Nothing runs here and nothing
+touches Spark's JVM.
+
+Owns the declaration and the mistakes that can be seen without Spark; ``schemas`` finds the others
+before anything starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from foretide.balance import GROUPINGS
+from foretide.balance.grouping import Grouping
+from foretide.errors import InvalidConfig, unknown
+from foretide.load import Load
+from foretide.spark.declare.generator import Generator
+from foretide.topology import Operator, Topology
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Inputs = str | Sequence[str] | Mapping[str, str | None]
+Kind = Literal["events", "batches", "frame"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Events from outside. ``stamp`` names a column with their arrival instant; without it, the
+    batch's instant is taken.
+    """
+
+    name: str
+    open: Callable[[SparkSession], DataFrame] | Generator
+    stamp: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One incoming edge: a producer (operator or source), perhaps one of its named outputs, perhaps
+    a SQL predicate.
+    """
+
+    producer: str
+    output: str | None = None
+    predicate: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One declared operator."""
+
+    name: str
+    kind: Kind
+    function: Callable[..., Any]
+    inputs: tuple[Input, ...]
+    outputs: Mapping[str | None, str | None] = field(default_factory=dict)
+    min_replicas: int = 1
+    max_replicas: int = 32
+    key: str | None = None
+    cost: str | Sequence[str] | None = None
+    grouping: str | Callable[[], Grouping] | None = None
+    on_error: Literal["fail", "divert"] = "fail"
+    stateful: bool | None = None
+    output_mode: Literal["append", "update"] = "append"
+
+    def new_grouping(self, otherwise: str = "shuffle") -> Grouping:
+        """The grouping of this operator: its own, by key when it has one, else the pipeline's
+        (where its replicas can be measured).
+        """
+        chosen = self.grouping or (
+            "key-hash" if self.key else "shuffle" if self.kind == "frame" else otherwise
+        )
+        return GROUPINGS.build(chosen) if isinstance(chosen, str) else chosen()
+
+    def grouped_by(self, keeps_keys: bool) -> tuple[str, ...]:
+        """The columns a grouping looks at: the key where it keeps keys together, else what events
+        cost depends on; none: all.
+        """
+        chosen = self.key if keeps_keys or self.cost is None else self.cost
+        return () if chosen is None else (chosen,) if isinstance(chosen, str) else tuple(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where events leave. Without ``write`` they stay as parquet files in the pipeline's directory,
+    exactly once.
+
+    ``write(frame, batch_id)`` is any Spark writer; after a crash it may see a batch again: the same
+    ``batch_id``, the same events.
+    """
+
+    name: str
+    input: Input
+    write: Callable[[DataFrame, int], None] | None = None
+
+
+class Pipeline:
+    """Declares a pipeline; ``start`` runs it.
+
+    >>> p = Pipeline("words")
+    >>> p.source("lines", lambda spark: spark.readStream.format("rate").load())
+    >>> @p.operator(inputs="lines", schema="word string", max_replicas=4)
+    ... def split(event):
+    ...     return [{"word": w} for w in str(event["value"]).split()]
+    >>> p.sink("out", inputs="split")
+    >>> p.topology().edges, p.topology()["split"].max_replicas
+    ((), 4)
+    """
+
+    def __init__(self, name: str, trigger_s: float = 2.0, sample_every: int = 10) -> None:
+        self.name = name
+        self.trigger_s = trigger_s
+        self.sample_every = sample_every
+        self.sources: dict[str, Source] = {}
+        self.steps: dict[str, Step] = {}
+        self.sinks: dict[str, Sink] = {}
+
+    def source(
+        self, name: str, open: Callable[[SparkSession], DataFrame] | Generator | Load, stamp: str | None = None  # noqa: A002
+    ) -> None:  # fmt: skip
+        """Any streaming DataFrame (Kafka, files, rate, Delta), as a function of the session; or a
+        load to generate.
+        """
+        self._free(name)
+        opened = Generator(open) if isinstance(open, Load) else open
+        self.sources[name] = Source(name, opened, "at" if isinstance(opened, Generator) else stamp)
+
+    def rescale(self, scale: float = 1.0, speed: float | None = None) -> None:
+        """Every generated load with counts times ``scale``, at ``speed`` rows per second of run
+        time.
+        """
+        generated = {n: s.open for n, s in self.sources.items() if isinstance(s.open, Generator)}
+        if not generated:
+            raise InvalidConfig(
+                f"--speed and --scale are for generated loads, and pipeline '{self.name}' reads "
+                "none"
+            )
+        for name, generator in generated.items():
+            scaled = replace(generator, load=generator.load.scaled(scale, speed))
+            self.sources[name] = replace(self.sources[name], open=scaled)
+
+    def operator(
+        self,
+        inputs: Inputs,
+        schema: str | None = None,
+        outputs: Mapping[str, str] | None = None,
+        name: str | None = None,
+        **settings: Any,
+    ) -> Callable[[Function], Function]:
+        """A function per event: takes a dict, gives None, a dict or a list of dicts.
+
+        ``schema`` describes what it gives (default: the same columns as it takes). With named
+        ``outputs`` (a schema each) it gives pairs ``(output, dict)``. Settings: min_replicas,
+        max_replicas, key, cost, grouping, on_error.
+        """
+        return self._declare("events", inputs, schema, outputs, name, settings)
+
+    def batches(
+        self,
+        inputs: Inputs,
+        schema: str | None = None,
+        outputs: Mapping[str, str] | None = None,
+        name: str | None = None,
+        **settings: Any,
+    ) -> Callable[[Function], Function]:
+        """A function per Arrow record batch: takes one, gives one (or a dict of them, by named
+        output).
+
+        Keep the column ``_at`` when rows are dropped or multiplied; otherwise it is carried over.
+        """
+        return self._declare("batches", inputs, schema, outputs, name, settings)
+
+    def frame(
+        self, inputs: Inputs, schema: str | None = None, name: str | None = None, **settings: Any
+    ) -> Callable[[Function], Function]:
+        """A function DataFrame -> DataFrame: any Spark SQL, joins with static tables, stateful
+        aggregation with a watermark.
+
+        A stateful one keeps its state in ``max_replicas`` partitions; replicas say how many tasks
+        run them. ``schema`` is only needed inside a loop. Settings: as for operators without
+        on_error, and output_mode ("append" or "update").
+        """
+        if settings.get("on_error", "fail") != "fail":
+            raise InvalidConfig(
+                "a DataFrame function cannot divert single events: use operator or batches, or "
+                "on_error='fail'"
+            )
+        return self._declare("frame", inputs, schema, None, name, settings)
+
+    def _declare(
+        self,
+        kind: Kind,
+        inputs: Inputs,
+        schema: str | None,
+        outputs: Mapping[str, str] | None,
+        name: str | None,
+        settings: Mapping[str, Any],
+    ) -> Callable[[Function], Function]:
+        valid = (
+            "min_replicas",
+            "max_replicas",
+            "key",
+            "cost",
+            "grouping",
+            "on_error",
+            "stateful",
+            "output_mode",
+        )
+        for setting in settings:
+            if setting not in valid:
+                raise unknown("operator setting", setting, valid)
+            if setting in ("stateful", "output_mode") and kind != "frame":
+                raise InvalidConfig(
+                    f"'{setting}' is for DataFrame functions, which keep state in Spark: declare "
+                    "the operator with frame"
+                )
+        if settings.get("on_error", "fail") not in ("fail", "divert"):
+            raise unknown("on_error", settings["on_error"], ("fail", "divert"))
+        if isinstance(chosen := settings.get("grouping"), str):
+            _ = GROUPINGS[chosen]
+            if kind == "frame" and chosen in ("load-aware", "osg"):
+                raise InvalidConfig(
+                    f"grouping '{chosen}' needs busy time per replica, which a DataFrame function "
+                    "does not tell: use batches"
+                )
+
+        def declare(function: Function) -> Function:
+            called = name or function.__name__
+            self._free(called)
+            given: dict[str | None, str | None] = {None: schema}
+            if outputs:
+                given = {output: outputs[output] for output in outputs}
+            step = Step(called, kind, function, _inputs(called, inputs), given, **settings)
+            Operator(called, (), step.min_replicas, step.max_replicas)
+            self.steps[called] = step
+            return function
+
+        return declare
+
+    def sink(
+        self, name: str, inputs: Inputs, write: Callable[[DataFrame, int], None] | None = None
+    ) -> None:
+        """Where one operator's events leave the pipeline; see ``Sink``."""
+        self._free(name)
+        found = _inputs(name, inputs)
+        if len(found) != 1:
+            raise InvalidConfig(
+                f"sink '{name}' reads {len(found)} inputs: declare one sink per input"
+            )
+        self.sinks[name] = Sink(name, found[0], write)
+
+    def _free(self, name: str) -> None:
+        if name in self.sources or name in self.steps or name in self.sinks:
+            raise InvalidConfig(
+                f"pipeline '{self.name}' already has a part named '{name}': names must differ"
+            )
+
+    def topology(self) -> Topology:
+        """The graph of operators, checked. Sources and sinks are not vertices: an operator that
+        reads a source is one.
+        """
+        for name, inputs in [(s.name, s.inputs) for s in self.steps.values()] + [
+            (k.name, (k.input,)) for k in self.sinks.values()
+        ]:
+            for i in inputs:
+                self._check_input(name, i)
+        return Topology(
+            tuple(
+                Operator(
+                    s.name,
+                    tuple(i.producer for i in s.inputs if i.producer in self.steps),
+                    s.min_replicas,
+                    s.max_replicas,
+                    bool(s.stateful),
+                    any(i.producer in self.sources for i in s.inputs),
+                )
+                for s in self.steps.values()
+            )
+        )
+
+    def _check_input(self, reader: str, given: Input) -> None:
+        if given.producer in self.sources:
+            if given.output or given.predicate or reader in self.sinks:
+                raise InvalidConfig(
+                    f"'{reader}' reads source '{given.producer}': an operator reads it, whole; "
+                    "filter there"
+                )
+            return
+        if given.producer not in self.steps:
+            known = ", ".join((*self.sources, *self.steps))
+            raise InvalidConfig(
+                f"'{reader}' reads from '{given.producer}', which does not exist; known: {known}"
+            )
+        outputs = self.steps[given.producer].outputs
+        if given.output not in outputs:
+            named = ", ".join(str(o) for o in outputs if o)
+            hint = (
+                f"write '{given.producer}:NAME' with one of: {named}"
+                if named
+                else "it has one output, without a name"
+            )
+            raise InvalidConfig(
+                f"'{reader}' reads output '{given.output}' of '{given.producer}', which does not "
+                f"exist; {hint}"
+            )
+
+
+def _inputs(reader: str, given: Inputs) -> tuple[Input, ...]:
+    """Inputs in any spelling: a name, ``name:output``, a list of those, or a mapping from those to
+    SQL predicates.
+    """
+    pairs: list[tuple[str, str | None]]
+    if isinstance(given, str):
+        pairs = [(given, None)]
+    elif isinstance(given, Mapping):
+        pairs = list(given.items())
+    else:
+        pairs = [(g, None) for g in given]
+    if not pairs:
+        raise InvalidConfig(f"'{reader}' has no inputs: name at least one source or operator")
+    found = tuple(
+        Input(p.partition(":")[0], p.partition(":")[2] or None, predicate) for p, predicate in pairs
+    )
+    producers = [i.producer for i in found]
+    for p in producers:
+        if producers.count(p) > 1:
+            raise InvalidConfig(
+                f"'{reader}' lists input '{p}' twice: read it once, with one predicate or output"
+            )
+    return found

@@ -1,0 +1,303 @@
+"""Wiring: from the declaration to operators with known schemas and outgoing channels. Every mistake
+is an error here.
+
+Needs a session (Spark parses schemas, predicates and DataFrame functions) but starts nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, DoubleType, StringType, StructField, StructType
+
+from foretide.errors import InvalidConfig
+from foretide.spark.declare.generator import Generator
+from foretide.spark.declare.pipeline import Input, Pipeline, Sink, Source, Step
+from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, OUT, RESERVED, STAMP
+
+_STATEFUL = re.compile(
+    r"^[\s:+~-]*(Aggregate|Deduplicate|FlatMapGroups|TransformWithState|GlobalLimit|Distinct)",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Events that are written once and given to every folder in ``folders``: one output and one
+    predicate of an operator.
+    """
+
+    output: str | None
+    predicate: str | None
+    columns: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Wired:
+    """One operator ready to start. ``takes`` and ``gives`` are without the stamp; ``gives`` has a
+    schema per named output.
+    """
+
+    step: Step
+    sources: tuple[Source, ...]
+    producers: tuple[str, ...]
+    takes: StructType
+    gives: Mapping[str | None, StructType]
+    stateful: bool
+    channels: tuple[Channel, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    written: StructType = field(default_factory=StructType)
+
+    @property
+    def name(self) -> str:
+        return self.step.name
+
+    @property
+    def diverts(self) -> bool:
+        return self.step.on_error == "divert"
+
+    @property
+    def stamped_late(self) -> bool:
+        """Whether its tasks stamp the events with the batch's instant themselves.
+
+        As a column that instant would be a constant in Spark's generated code: new code to compile
+        in every batch, and never warm.
+        """
+        return (
+            self.step.kind != "frame"
+            and not self.producers
+            and all(s.stamp is None for s in self.sources)
+        )
+
+
+def stamped(schema: StructType) -> StructType:
+    """The schema of events on an edge."""
+    return StructType([*schema.fields, StructField(STAMP, DoubleType())])
+
+
+def open_source(spark: SparkSession, source: Source, started_at: float) -> DataFrame:
+    """The source as a streaming DataFrame with the stamp as its last column."""
+    if isinstance(source.open, Generator):
+        frame = source.open.stream(spark, started_at)
+    else:
+        frame = source.open(spark)
+        if not isinstance(frame, DataFrame) or not frame.isStreaming:
+            raise InvalidConfig(
+                f"source '{source.name}' must give a streaming DataFrame (spark.readStream...)"
+            )
+    if source.stamp is not None and source.stamp not in frame.columns:
+        known = ", ".join(frame.columns)
+        raise InvalidConfig(
+            f"source '{source.name}' has no column '{source.stamp}' to take stamps from; its "
+            f"columns: {known}"
+        )
+    _refuse_reserved(f"source '{source.name}'", [c for c in frame.columns if c != source.stamp])
+    stamp = sf.col(source.stamp) if source.stamp else sf.current_timestamp()
+    return frame.withColumn(STAMP, stamp.cast("double"))
+
+
+def wire(pipeline: Pipeline, spark: SparkSession) -> dict[str, Wired]:
+    """Every operator with its schemas and channels, in topological order; InvalidConfig on any
+    mistake.
+    """
+    order = pipeline.topology().order
+    opened = {n: _bare(open_source(spark, s, 0.0).schema) for n, s in pipeline.sources.items()}
+    gives: dict[str, Mapping[str | None, StructType]] = {}
+    wired: dict[str, Wired] = {}
+    for name in order:
+        step = pipeline.steps[name]
+        takes = _takes(pipeline, step, opened, gives)
+        gives[name], stateful = _gives(spark, step, takes)
+        wired[name] = Wired(
+            step,
+            tuple(
+                pipeline.sources[i.producer] for i in step.inputs if i.producer in pipeline.sources
+            ),
+            tuple(i.producer for i in step.inputs if i.producer in pipeline.steps),
+            takes,
+            gives[name],
+            stateful,
+        )
+    for w in wired.values():
+        for i in w.step.inputs:
+            _same(
+                w.name,
+                i.producer,
+                w.takes,
+                opened[i.producer] if i.producer in opened else gives[i.producer][i.output],
+            )
+    return {n: _with_channels(pipeline, spark, w) for n, w in wired.items()}
+
+
+def _takes(
+    pipeline: Pipeline,
+    step: Step,
+    opened: Mapping[str, StructType],
+    gives: Mapping[str, Mapping[str | None, StructType]],
+) -> StructType:
+    """The schema an operator takes: that of its first input that is known (an edge that closes a
+    loop is not, yet).
+    """
+    for i in step.inputs:
+        if i.producer in opened:
+            return opened[i.producer]
+        if i.producer in gives:
+            return gives[i.producer][i.output]
+    raise InvalidConfig(
+        f"operator '{step.name}': no input's schema is known; give its producer a schema"
+    )
+
+
+def _gives(
+    spark: SparkSession, step: Step, takes: StructType
+) -> tuple[Mapping[str | None, StructType], bool]:
+    given: dict[str | None, StructType] = {}
+    for output, ddl in step.outputs.items():
+        try:
+            given[output] = takes if ddl is None else _checked(step.name, StructType.fromDDL(ddl))
+        except PySparkException as error:
+            raise InvalidConfig(
+                f"operator '{step.name}': schema '{ddl}' cannot be read: {_first_line(error)}"
+            ) from error
+    if step.key is not None and step.key not in takes.names:
+        raise InvalidConfig(
+            f"operator '{step.name}': key column '{step.key}' is not among its input's: "
+            f"{', '.join(takes.names)}"
+        )
+    for column in step.grouped_by(keeps_keys=False):
+        if column not in takes.names:
+            raise InvalidConfig(
+                f"operator '{step.name}': cost column '{column}' is not among its input's: "
+                f"{', '.join(takes.names)}"
+            )
+    if step.kind != "frame":
+        return given, False
+    example = (
+        spark.readStream.format("rate")
+        .load()
+        .select(*[sf.lit(None).cast(f.dataType).alias(f.name) for f in stamped(takes)])
+    )
+    result = apply_frame(step, example)
+    plan = str(result._jdf.queryExecution().analyzed())
+    stateful = bool(_STATEFUL.search(plan)) if step.stateful is None else step.stateful
+    found = _bare(result.schema)
+    _refuse_reserved(f"operator '{step.name}'", found.names)
+    if step.outputs[None] is not None:
+        _same(step.name, "its own schema", given[None], found)
+    return {None: found}, stateful
+
+
+def apply_frame(step: Step, frame: DataFrame) -> DataFrame:
+    """A DataFrame function's result, with a sentence when the function or Spark's analysis of it
+    fails.
+    """
+    try:
+        result = step.function(frame)
+    except Exception as error:
+        raise InvalidConfig(
+            f"operator '{step.name}' fails on its input's columns ({', '.join(frame.columns)}): "
+            f"{error}"
+        ) from error
+    if not isinstance(result, DataFrame):
+        raise InvalidConfig(
+            f"operator '{step.name}' must return a DataFrame, it returned {type(result).__name__}"
+        )
+    return result
+
+
+def _with_channels(pipeline: Pipeline, spark: SparkSession, w: Wired) -> Wired:
+    readers = [
+        (f"to.{s.name}", i)
+        for s in pipeline.steps.values()
+        for i in s.inputs
+        if i.producer == w.name
+    ]
+    sinks = tuple(k for k in pipeline.sinks.values() if k.input.producer == w.name)
+    readers += [(f"sink.{k.name}", k.input) for k in sinks]
+    folders: dict[Input, list[str]] = {}
+    for folder, i in readers:
+        folders.setdefault(i, []).append(folder)
+        if i.predicate is not None:
+            _check_predicate(spark, folder, i, w.gives[i.output])
+    columns: dict[str, StructField] = {}
+    for schema in w.gives.values():
+        for f in schema:
+            if columns.setdefault(f.name, f).dataType != f.dataType:
+                raise InvalidConfig(
+                    f"operator '{w.name}': outputs disagree about column '{f.name}'; give it one "
+                    "type or two names"
+                )
+    written = [*columns.values(), StructField(STAMP, DoubleType())]
+    if None not in w.gives:
+        written.append(StructField(OUT, StringType()))
+    if w.diverts:
+        written += [StructField(c, StringType()) for c in (OPERATOR, ERROR, EVENT)]
+    channels = tuple(
+        Channel(i.output, i.predicate, (*w.gives[i.output].names, STAMP), tuple(found))
+        for i, found in folders.items()
+    )
+    return Wired(
+        w.step,
+        w.sources,
+        w.producers,
+        w.takes,
+        w.gives,
+        w.stateful,
+        channels,
+        sinks,
+        StructType(written),
+    )
+
+
+def _check_predicate(spark: SparkSession, folder: str, given: Input, schema: StructType) -> None:
+    try:
+        spark.createDataFrame([], stamped(schema)).where(sf.expr(str(given.predicate)))
+    except PySparkException as error:
+        reader = folder.partition(".")[2]
+        raise InvalidConfig(
+            f"'{reader}' reads '{given.producer}' where \"{given.predicate}\", which Spark "
+            f"refuses: {_first_line(error)}"
+        ) from error
+
+
+def _same(reader: str, producer: str, takes: StructType, comes: StructType) -> None:
+    wanted, found = {f.name: f.dataType for f in takes}, {f.name: f.dataType for f in comes}
+    if wanted == found:
+        return
+    odd = [
+        f"'{c}' is {found[c].simpleString() if c in found else 'missing'}, "
+        f"expected {wanted[c].simpleString() if c in wanted else 'no such column'}"
+        for c in dict.fromkeys((*wanted, *found))
+        if wanted.get(c) != found.get(c)
+    ]
+    raise InvalidConfig(f"'{reader}' cannot read from '{producer}': {'; '.join(odd)}")
+
+
+def _checked(name: str, schema: DataType) -> StructType:
+    assert isinstance(schema, StructType)
+    _refuse_reserved(f"operator '{name}'", schema.names)
+    return _bare(schema)
+
+
+def _refuse_reserved(what: str, columns: Sequence[str]) -> None:
+    for column in columns:
+        if column in RESERVED:
+            raise InvalidConfig(f"{what}: column '{column}' is reserved; rename it")
+
+
+def _bare(schema: DataType) -> StructType:
+    """The schema without the stamp; any value may be missing, also inside arrays and structs, as in
+    the files of an edge.
+    """
+    assert isinstance(schema, StructType)
+    return StructType([f for f in schema.toNullable() if f.name != STAMP])
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

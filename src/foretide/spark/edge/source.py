@@ -1,0 +1,123 @@
+"""The streaming source behind an operator's incoming edges: decides which delivered files the next
+micro-batch takes.
+
+Admission lives here: a batch takes as many events as the operator's replicas can work off in about
+two triggers (a limit that the running pipeline renews in a small file), so that a change of
+replicas is felt soon even behind a large backlog. Most operators only take the offsets and read the
+files with Spark's own reader; stateful ones and loops read through ``read`` below.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import ReadLimit
+from pyspark.sql.types import StructType
+
+from foretide.spark.edge.edges import Inbox
+from foretide.spark.worker.planning import end_quietly
+
+EVENTS_PER_TASK = 50_000
+NO_LIMIT = 1_000_000_000
+
+
+@dataclass
+class _Files(InputPartition):
+    paths: list[str]
+
+
+class _Reader(DataSourceStreamReader):
+    def __init__(self, inbox: Inbox, limit_file: Path, pause_s: float, schema: StructType) -> None:
+        self.inbox = inbox
+        self.limit_file = limit_file
+        self.pause_s = pause_s
+        self.schema = schema
+        self._next_at = 0.0
+
+    def initialOffset(self) -> dict[str, str]:  # noqa: N802
+        return self.inbox.start()
+
+    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
+        now = time.monotonic()
+        if now < self._next_at:
+            return start
+        reached = self.inbox.advance(start, self._limit())
+        if reached != start:
+            self._next_at = now + self.pause_s
+        return reached
+
+    def _limit(self) -> int:
+        try:
+            return int(self.limit_file.read_text())
+        except (OSError, ValueError):
+            return NO_LIMIT
+
+    def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[InputPartition]:
+        groups: list[InputPartition] = []
+        events = EVENTS_PER_TASK
+        for pieces in self.inbox.between(start, end).values():
+            for piece in pieces:
+                if events >= EVENTS_PER_TASK:
+                    groups.append(_Files([]))
+                    events = 0
+                group = groups[-1]
+                assert isinstance(group, _Files)
+                group.paths.append(str(piece.path))
+                events += piece.events
+        return groups
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Files)
+        schema = to_arrow_schema(self.schema, timezone="UTC")
+        for path in partition.paths:
+            table = pq.ParquetFile(path).read().select(schema.names).cast(schema)
+            yield from table.to_batches()
+
+
+class EdgeDataSource(DataSource):
+    """Format ``foretide-edge``: the files that wait for one consumer."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "foretide-edge"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        end_quietly()
+        inbox = Inbox(
+            Path(self.options["edges"]),
+            self.options["consumer"],
+            self.options["producers"].split(","),
+        )
+        return _Reader(
+            inbox, Path(self.options["limit_file"]), float(self.options["pause_s"]), schema
+        )
+
+
+def edge_stream(
+    spark: SparkSession,
+    inbox_of: tuple[Path, str, Sequence[str]],
+    schema: StructType,
+    limit_file: Path,
+    pause_s: float,
+) -> DataFrame:
+    """The incoming edges of one operator, all of them together, as a streaming DataFrame."""
+    edges, consumer, producers = inbox_of
+    spark.dataSource.register(EdgeDataSource)
+    return (
+        spark.readStream.format("foretide-edge")
+        .schema(schema)
+        .option("edges", str(edges))
+        .option("consumer", consumer)
+        .option("producers", ",".join(producers))
+        .option("limit_file", str(limit_file))
+        .option("pause_s", str(pause_s))
+        .load()
+    )

@@ -1,0 +1,1 @@
+"""A pipeline that runs: its queries, its accounts, its folder, its end."""

@@ -1,0 +1,41 @@
+"""Whatever stops a query, as one sentence that says what to do."""
+
+from __future__ import annotations
+
+import errno
+import re
+from pathlib import Path
+
+from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.spark.worker.tasks import MARK
+
+_OURS = re.escape(f"{PipelineFailed.__module__}.{PipelineFailed.__name__}")
+"""How our sentence begins in the trace of a Python process of Spark's."""
+
+
+def explain(name: str, error: BaseException, path: Path) -> PipelineFailed:
+    """Any failure of a query as one sentence that says what to do."""
+    if isinstance(error, PipelineFailed):
+        return error
+    text = str(error)
+    if isinstance(error, InvalidConfig):
+        return PipelineFailed(text)
+    if found := re.search(f"{MARK}(.*?){MARK}", text, re.DOTALL) or re.search(
+        rf"{_OURS}: (.*)", text
+    ):
+        return PipelineFailed(found[1])
+    if getattr(error, "errno", None) == errno.ENOSPC or "No space left on device" in text:
+        return PipelineFailed(
+            f"operator '{name}': the disk under {path} is full; nothing was lost: free space and "
+            "start again"
+        )
+    if isinstance(error, FileNotFoundError) or re.search(
+        "FileNotFound(Exception|Error)|PATH_NOT_FOUND", text
+    ):
+        lost = getattr(error, "filename", None) or path
+        return PipelineFailed(
+            f"operator '{name}': {lost} has vanished; restore {path} from a copy, or start in "
+            "another directory"
+        )
+    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
+    return PipelineFailed(f"operator '{name}' stopped: {first}")

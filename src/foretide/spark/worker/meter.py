@@ -1,0 +1,104 @@
+"""What a replica measures of its own work and reports once per batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyspark import AccumulatorParam, TaskContext
+
+from foretide.spark.worker.columns import KEY, STAMP
+from foretide.spark.worker.stamps import summary
+
+if (
+    TYPE_CHECKING
+):  # its module compiles code, which a worker only needs when it gets such a grouping
+    from foretide.balance.osg import OnlineShuffle
+
+
+@dataclass
+class Report:
+    """What one replica did in one batch. ``times`` are seconds of the sampled events, ``stamps`` at
+    most a few hundred of them.
+    """
+
+    replica: int
+    processed: int = 0
+    diverted: int = 0
+    busy_s: float = 0.0
+    sampled: int = 0
+    time_s: float = 0.0
+    time_squared: float = 0.0
+    stamp_sum: float = 0.0
+    stamps: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    costs: bytes | None = None
+    expected_s: float = 0.0
+    learning_s: float = 0.0
+
+
+class Reports(AccumulatorParam[dict[int, Report]]):
+    """Collects reports by replica: a task that Spark ran twice counts once."""
+
+    def zero(self, value: dict[int, Report]) -> dict[int, Report]:
+        return {}
+
+    def addInPlace(self, value1: dict[int, Report], value2: dict[int, Report]) -> dict[int, Report]:  # noqa: N802
+        value1.update(value2)
+        return value1
+
+
+class Meter:
+    """Gathers one task's report."""
+
+    def __init__(self, learner: OnlineShuffle | None) -> None:
+        context = TaskContext.get()
+        self.report = Report(context.partitionId() if context else 0)
+        self._learner = learner
+        self.until_sample = 0
+        self._stamps: list[npt.NDArray[np.float64]] = []
+        self._keys: list[npt.NDArray[np.uint64]] = []
+        self._sampled: list[int] = []
+        self._times: list[float] = []
+        self._even: list[npt.NDArray[np.float64]] = []
+
+    def batch(self, batch: pa.RecordBatch, busy_s: float) -> None:
+        stamps = batch.column(STAMP).to_numpy(zero_copy_only=False)
+        if KEY in batch.schema.names:
+            self._keys.append(batch.column(KEY).to_numpy(zero_copy_only=False).view(np.uint64))
+        self._stamps.append(stamps)
+        self.report.processed += batch.num_rows
+        self.report.busy_s += busy_s
+        self.report.stamp_sum += float(stamps.sum())
+
+    def sample(self, seconds: float, row: int) -> None:
+        self._times.append(seconds)
+        self._sampled.append(self.report.processed + row)
+
+    def even(self, rows: int, busy_s: float) -> None:
+        """Nobody knows what each event of a record batch cost: the same for all."""
+        self._even.append(np.full(rows, busy_s / max(rows, 1)))
+
+    def done(self) -> Report:
+        times = np.array(self._times)
+        r = self.report
+        r.sampled, r.time_s, r.time_squared = (
+            len(times),
+            float(times.sum()),
+            float((times**2).sum()),
+        )
+        r.stamps = summary(np.concatenate(self._stamps)) if self._stamps else np.empty(0)
+        if self._learner is not None and self._keys:
+            begun = perf_counter()
+            keys, sketch = np.concatenate(self._keys), self._learner.new_sketch()
+            r.expected_s = float(self._learner.estimate(keys).sum())
+            if self._even:
+                sketch.update(keys, np.concatenate(self._even))
+            elif self._sampled:
+                sketch.update(keys[self._sampled], times)
+            r.costs = sketch.to_bytes()
+            r.learning_s = perf_counter() - begun
+        return r

@@ -1,0 +1,64 @@
+"""What a run looks like on the terminal."""
+
+import pytest
+from rich.console import Console
+
+from foretide.cli.screen import Screen, line, summary, table
+from foretide.journal import Run
+from foretide.model import Decision, Forecast, Latency, Plan, Sample, Snapshot
+from foretide.topology import Operator, Topology
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run("p", "srea", Topology((Operator("a"),)), 10.0, 100.0, "act", 5.0)
+
+
+def decided(at: float, replicas: int, arrived: float = 50.0) -> Decision:
+    latency = Latency(arrived, 1000, 900, 2000, 3000, arrived)
+    sample = Sample(
+        arrived, arrived, 3, replicas, busy_s=arrived * 0.5, offered=arrived, latency=latency
+    )
+    snapshot = Snapshot(at, 10.0, {"a": sample}, latency=latency)
+    return Decision(
+        at,
+        "applied",
+        "act",
+        snapshot,
+        {"a": Forecast((6.0,))},
+        plan=Plan({"a": 4}, {"a": "because"}),
+    )
+
+
+def test_a_line_and_a_table_say_load_backlog_replicas_latency_and_why() -> None:
+    assert (
+        line(decided(110, 3), 100.0)
+        == "second 10: applied; a 5/s, 3 waiting, x3->4; latency p50/p90 0.9 / 2.0 s"
+    )
+    console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(table(decided(110, 3), 100.0))
+    console.file.close()
+    shown = console.export_text()
+    for word in ("second 10: applied", "because", "0.9 / 2.0", " 3 ", " 4 "):
+        assert word in shown
+
+
+def test_the_summary_compares_with_static_peak(run: Run) -> None:
+    """Needs 3, 1 and 1 replicas (50, 10 and 10 events at 0.5 s in 10 s windows); ran 3, 2 and 1."""
+    told = summary(run, [decided(110, 3), decided(120, 2, 10.0), decided(130, 1, 10.0)])
+    assert "60 replica-seconds used in 30 s" in told
+    assert "(3 replicas all the time) would have used 90: 33% saved" in told
+    assert "within the target of 5 s" in told
+    assert summary(run, []) == "no window was measured."
+
+
+def test_without_a_terminal_there_is_one_line_per_window(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Screen() as screen:
+        screen.started(run)
+        screen.show(decided(110, 3))
+        screen.show(Decision(120.0, "failed", "act", error="forecast: [/x] needs foretide[deep]"))
+    told = capsys.readouterr().out.strip().splitlines()
+    assert len(told) == 3
+    assert told[2].endswith("[/x] needs foretide[deep]")  # shown as it is, not read as markup

@@ -1,0 +1,142 @@
+"""The demo: its own decisions, its SQLite table, and the whole of it on Spark without a browser."""
+
+import json
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from foretide.demo import PIPELINE, WINDOW_S, balance, clear, demo_system, free_port
+from foretide.demo.tweets import Table, demo_load, spam_score, tweets
+from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.journal import read
+from foretide.systems import SYSTEMS
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_system_plans_often_enough_for_three_minutes(name: str) -> None:
+    assert demo_system(name).cadence.plan_every * WINDOW_S <= 10
+
+
+def test_only_an_older_demo_is_removed(tmp_path: Path) -> None:
+    clear(tmp_path / "new")
+    old = tmp_path / "old" / "pipeline"
+    old.mkdir(parents=True)
+    name = tweets(demo_load(60), Table(tmp_path / "tweets.sqlite")).name
+    assert name == PIPELINE
+    (old / "pipeline.json").write_text(json.dumps({"name": name, "started_at": 1.0}))
+    clear(tmp_path / "old")
+    assert not old.exists()
+
+
+@pytest.mark.parametrize("file", ["thesis.tex", "pipeline/pipeline.json"])
+def test_what_is_not_a_demo_is_left_alone(file: str, tmp_path: Path) -> None:
+    mine = tmp_path / "mine" / file
+    mine.parent.mkdir(parents=True)
+    mine.write_text('{"name": "words", "started_at": 1.0}')
+    (tmp_path / "mine" / "spark.log" if "pipeline" in file else mine).touch()
+    with pytest.raises(InvalidConfig, match="choose an empty folder"):
+        clear(tmp_path / "mine")
+    assert mine.exists()
+    with pytest.raises(InvalidConfig, match="choose an empty folder"):
+        clear(mine)
+
+
+def test_a_demo_that_died_while_spark_started_is_an_older_demo(tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "spark.log").touch()
+    clear(tmp_path / "demo")
+    assert not (tmp_path / "demo").exists()
+
+
+def test_a_taken_port_means_the_next_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert free_port(port) != port
+    assert free_port(0) == 0
+
+
+def test_missing_or_doubled_events_are_a_failure() -> None:
+    with pytest.raises(PipelineFailed, match="10 of 10 events came in and 9 rows"):
+        balance(10, 10, {"sport": 9})
+    with pytest.raises(PipelineFailed, match="8 of 10 events came in and 9 rows"):
+        balance(8, 10, {"sport": 9}, stopped=True)
+
+
+def test_a_batch_that_comes_again_is_written_once(tmp_path: Path) -> None:
+    table = Table(tmp_path / "tweets.sqlite")
+    assert table.counts() == {}
+    rows = [(i, 1, 0.0, "goal", 0.1, "sport", "00") for i in range(3)]
+    table.write(rows, batch=0)
+    table.write(rows, batch=0)
+    table.write(rows[:1], batch=1)
+    assert table.counts() == {"sport": 4}
+
+
+def test_the_load_has_two_humps_and_a_burst() -> None:
+    rates = demo_load(180).rates(5.0)
+    assert rates.min() < 25
+    assert 120 < rates[:18].max() < 160
+    assert 180 < rates[30:].max() < 220
+    assert (demo_load(180).counts == demo_load(180).counts).all()
+
+
+def test_bait_scores_higher_than_news() -> None:
+    assert (
+        spam_score("cheap pills $$$ http://pills.example")
+        > 0.5
+        > spam_score("breaking: the court budget")
+    )
+
+
+def start(folder: Path, *more: str) -> subprocess.Popen[str]:
+    command = ["demo", "--minutes", "1", "--folder", str(folder), "--port", "0", *more]
+    script = f"from foretide.cli import app; app({command})"
+    return subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.mark.spark
+def test_the_demo_ends_with_every_event_stored_and_a_report(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    out, errors = (process := start(folder)).communicate(timeout=500)
+    assert process.returncode == 0, out + errors
+    total = int(demo_load(60).whole_counts().sum())
+    assert f"events in {total} = events out {total}" in out
+    assert "times the clairvoyant optimum" in out
+    assert "within the target" in out
+    with sqlite3.connect(folder / "tweets.sqlite") as db:
+        assert db.execute("SELECT count(DISTINCT id), count(*) FROM tweets").fetchone() == (
+            total,
+            total,
+        )
+    db.close()
+    run, decisions = read(folder / "journal.jsonl")
+    assert run.topology.names == ("parse", "spam", "topic", "store")
+    assert [d.error for d in decisions if d.outcome == "failed"] == []
+    assert any(d.outcome == "applied" for d in decisions)
+    assert (folder / "report.html").stat().st_size > 10_000
+
+
+@pytest.mark.spark
+def test_ctrl_c_ends_the_demo_with_a_summary(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    process = start(folder)
+    journal, until = folder / "journal.jsonl", time.monotonic() + 240
+    while (
+        time.monotonic() < until
+        and process.poll() is None
+        and (not journal.exists() or journal.read_bytes().count(b"\n") < 3)
+    ):
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, out + errors
+    assert "stopped early" in out
+    assert "report:" in out

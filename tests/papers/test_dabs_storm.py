@@ -1,0 +1,26 @@
+"""DABS-Storm's figures: AUTOSCALE+ against its baselines."""
+
+from __future__ import annotations
+
+import pytest
+
+from foretide.apps import app
+from foretide.papers.dabs_storm import FIGURES, STRATEGIES, Case, heaviest, run, table
+
+
+def test_the_heaviest_operator_is_observed() -> None:
+    assert [heaviest(app(a)) for a in ("insensitive", "sensitive", "opinion")] == [
+        "finish",
+        "work",
+        "city-lookup",
+    ]
+
+
+@pytest.mark.slow
+def test_autoscale_plus_loses_less_than_incremental_on_the_progressive_stream() -> None:
+    found = {s: run(Case(FIGURES[0], s)) for s in STRATEGIES}
+    assert found["AUTOSCALE+"].lost < found["incremental"].lost
+    told = table(FIGURES[0], found)
+    assert told.title.startswith("Figure 12: insensitive, progressive")
+    assert told.rows[1].published == {"lost %": 29.0}
+    assert told.claims[0].holds

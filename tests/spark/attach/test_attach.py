@@ -1,0 +1,108 @@
+"""Attach to an application of two ordinary queries on a cluster of its own, in a process of its
+own.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foretide.errors import InvalidConfig, JournalError
+from foretide.journal import read
+from foretide.spark.attach import attachment as attaching
+
+APPLICATION = """
+import json, os, sys, time
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+import foretide
+
+spark = (SparkSession.builder.master("local-cluster[2,1,768]").config("spark.executor.memory", "512m")
+         .config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "2")
+         .config("spark.ui.showConsoleProgress", "false").getOrCreate())
+spark.sparkContext.setLogLevel("OFF")
+out = sys.argv[1]
+
+def lookup(rows):
+    for batch in rows:
+        time.sleep(0.004 * len(batch) * float(open(out + "/heavy").read()))
+        yield batch
+
+open(out + "/heavy", "w").write("0.01")
+os.mkdir(out + "/nothing")
+idle = spark.readStream.schema("id long").json(out + "/nothing").writeStream.queryName("idle").format("noop").start()
+light = spark.readStream.format("rate").option("rowsPerSecond", 5).option("numPartitions", 2).load()
+heavy = spark.readStream.format("rate").option("rowsPerSecond", 200).option("numPartitions", 2).load()
+queries = [
+    light.writeStream.queryName("light").format("noop").trigger(processingTime="1 second").start(),
+    heavy.mapInPandas(lookup, heavy.schema).writeStream.queryName("heavy").format("noop").trigger(processingTime="1 second").start(),
+]
+runs = [str(q.runId) for q in queries]
+# an application that is already at work
+while any(not (q.lastProgress and q.lastProgress.numInputRows) for q in queries):
+    time.sleep(0.2)
+attached = foretide.attach(spark, target_latency_s=8.0, max_executors=2, mode="act", window_s=3.0, run_dir=out + "/run")
+started = time.time()
+advised = attached.advised.wait(60)
+first_advice_s = time.time() - started
+
+def wait_for(count, seconds=100):
+    end = time.time() + seconds
+    while time.time() < end:
+        if len(attached.executors.names()) == count:
+            return True
+        time.sleep(0.5)
+    return False
+
+gone = wait_for(1)
+open(out + "/heavy", "w").write("2.2")
+came = wait_for(2)
+attached.stop()
+print(json.dumps({
+    "advised": advised, "first_advice_s": first_advice_s, "gone": gone, "came": came, "advice": attached.advice,
+    "active": [q.isActive for q in queries], "same_runs": [str(q.runId) for q in queries] == runs,
+}), flush=True)
+for q in [*queries, idle]:
+    q.stop()
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+def test_two_ordinary_queries_get_advice_and_an_executor_goes_and_comes(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", APPLICATION, str(tmp_path)], capture_output=True, text=True, timeout=400, check=False
+    )  # fmt: skip
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    assert lines, done.stderr[-3000:]
+    told = json.loads(lines[-1])
+    assert told["advised"]
+    assert told["first_advice_s"] < 30, "advice comes within 30 s of attaching"
+    assert told["gone"], "an idle executor was given back"
+    assert told["came"], "and one came when the load rose"
+    assert told["active"] == [True, True]
+    assert told["same_runs"], "no query was restarted"
+    run, decisions = read(tmp_path / "run" / "journal.jsonl")
+    assert set(run.topology.names) == {"light", "heavy"}, (
+        "nobody waits for a query to which nothing comes"
+    )
+    plans = [d.plan for d in decisions if d.plan is not None]
+    assert {p.executors for p in plans} == {1, 2}
+    assert all(p.reasons["heavy"] and p.reasons[""] for p in plans)
+
+
+def test_attaching_with_a_wrong_mode_or_folder_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anything but "advise" would act."""
+    spark: Any = None
+    wrong: Any = "advice"
+    with pytest.raises(InvalidConfig, match="'advice' is not a mode: advise or act"):
+        attaching.attach(spark, mode=wrong)
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(attaching, "Executors", lambda spark: None)
+    with pytest.raises(JournalError, match="choose a folder you can write to"):
+        attaching.attach(spark, run_dir=tmp_path / "file" / "run")

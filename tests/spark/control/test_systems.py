@@ -1,0 +1,82 @@
+"""Three published systems scale the four-operator chain on real Spark, for a minute each."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from _chain import chain
+from pyspark.sql import SparkSession
+
+from foretide.autoscaler import Cadence
+from foretide.errors import MissingExtra
+from foretide.journal import read
+from foretide.load import Load
+from foretide.spark.control.live import LiveRun
+from foretide.systems import System, system
+
+MINUTE_S = 60
+SMALL_NET = {"lookback": 8, "horizon": 3, "hidden": 8, "rounds": 3}
+
+CASES = {
+    "pa-sps": (
+        replace(system("pa-sps"), cadence=Cadence(horizon=10, plan_every=10, lookback=100)),
+        1.0,
+    ),
+    "bgelasor": (
+        replace(
+            system("bgelasor"),
+            forecaster_constants=SMALL_NET,
+            cadence=Cadence(horizon=3, fit_every=24, scope="operators"),
+        ),
+        2.0,
+    ),
+    "drs": (
+        replace(
+            system("drs"),
+            planner_constants={"t_max_s": 12.0, "t_min_s": 4.0, "reallocate_after_s": 10.0},
+        ),
+        2.0,
+    ),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", CASES)
+def test_a_published_system_scales_the_chain_live(
+    name: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    chosen, window_s = CASES[name]
+    skip_without_its_extra(chosen)
+    pipeline = chain(Load("rising sevenfold", np.linspace(10, 70, MINUTE_S)))
+    run = LiveRun(
+        pipeline,
+        chosen,
+        tmp_path,
+        mode="act",
+        window_s=window_s,
+        target_latency_s=10.0,
+        short_run=True,
+    )
+    told, decisions = run.go(steps=int(MINUTE_S / window_s), spark=spark)
+    assert told.system == name
+    assert [d.error for d in decisions if d.outcome == "failed"] == []
+    plans = [d.plan for d in decisions if d.plan is not None]
+    assert plans, decisions[-1].error
+    for plan in plans:
+        assert set(plan.replicas) == set(told.topology.names)
+        assert all(any(c.isdigit() for c in plan.reasons[n]) for n in told.topology.names)
+    assert any(d.outcome == "applied" for d in decisions), (
+        "it never changed a replica under a load that rises sevenfold"
+    )
+    assert (
+        sum(s.processed for d in decisions if d.snapshot for s in d.snapshot.samples.values()) > 0
+    )
+    assert len(read(run.journal)[1]) == len(decisions)
+
+
+def skip_without_its_extra(chosen: System) -> None:
+    try:
+        chosen.new_forecaster()
+    except MissingExtra as error:
+        pytest.skip(str(error))

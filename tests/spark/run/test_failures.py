@@ -1,0 +1,58 @@
+"""Whatever Spark throws becomes one sentence that says what to do."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.spark.run.failures import explain
+from foretide.spark.worker.tasks import EventFailed
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "operator 'a': the disk under .* is full; nothing was lost",
+        ),
+        (
+            RuntimeError("java.io.IOException: No space left on device\n\tat x"),
+            "the disk under .* is full",
+        ),
+        (
+            FileNotFoundError(errno.ENOENT, "gone", "/data/edges"),
+            "operator 'a': /data/edges has vanished; restore",
+        ),
+        (RuntimeError("\nCaused by: odd\n\tat y"), "operator 'a' stopped: Caused by: odd"),
+        (
+            RuntimeError("Traceback\n  File x\nFileNotFoundError: [Errno 2] gone"),
+            "operator 'a': .* has vanished; restore",
+        ),
+        (
+            RuntimeError(
+                "[PYTHON_ERROR] Traceback\n  File x\nforetide.errors.PipelineFailed: it is gone; "
+                "restore it\n\tat y"
+            ),
+            "^it is gone; restore it$",
+        ),
+        (
+            InvalidConfig("operator 'a' fails: [PATH_NOT_FOUND] /cities"),
+            "^operator 'a' fails: .PATH_NOT_FOUND. /cities$",
+        ),
+        (PipelineFailed("said already"), "^said already$"),
+    ],
+)
+def test_failures_are_sentences(error: Exception, message: str) -> None:
+    with pytest.raises(PipelineFailed, match=message):
+        raise explain("a", error, Path("/data"))
+
+
+def test_the_sentence_of_a_failed_event_is_found_inside_a_long_trace() -> None:
+    inner = EventFailed("picky", {"id": 3}, KeyError("colour"))
+    trace = RuntimeError(f"org.apache.spark.SparkException: Job aborted\n  File x\n{inner}\n\tat z")
+    assert (
+        str(explain("a", trace, Path()))
+        == "operator 'picky' failed on event {'id': 3}: KeyError: 'colour'"
+    )

@@ -1,0 +1,90 @@
+"""A stateful operator keeps its totals while its replicas change."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from foretide.load import Load
+from foretide.spark import Generator, Pipeline, Running
+from foretide.spark.edge.checkpoint import Checkpoint
+
+pytestmark = pytest.mark.spark
+
+
+class Paced(Running):
+    """Leaves the limit of a batch as it is: there are batches enough for every number of replicas,
+    however fast or late they are.
+    """
+
+    def _renew_limit(self, name: str) -> None:
+        pass
+
+
+def until(running: Running, test: Callable[[], bool]) -> None:
+    with running.ledger.changed:
+        while not test():
+            running.check()
+            assert running.ledger.changed.wait(120), "no batch came"
+
+
+def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2_and_after_a_crash(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    (tmp_path / "limit.totals").write_text("60")
+    with Paced(counting(900), spark, tmp_path) as running:
+        assert running.topology["totals"].stateful
+        for replicas in (4, 2):
+            seen = running.ledger.latest("totals").batch
+            until(running, lambda seen=seen: running.ledger.latest("totals").batch > seen)
+            running.set_replicas({"totals": replicas})
+            until(
+                running, lambda wanted=replicas: running.ledger.latest("totals").replicas == wanted
+            )
+        running.wait()
+        used = {b.manifest.replicas for b in running.ledger.take()["totals"].batches}
+        assert used == {1, 4, 2}
+        assert found(running) == dict.fromkeys(range(0, 90, 10), 100)
+
+    # The driver dies after it has delivered the last batch and before Spark has committed it.
+    checkpoint = Checkpoint(tmp_path / "checkpoints" / "totals")
+    for committed in (f"{checkpoint.last_batch()}", f".{checkpoint.last_batch()}.crc"):
+        (checkpoint.root / "commits" / committed).unlink(missing_ok=True)
+    with Paced(counting(1000), spark, tmp_path) as running:
+        running.wait()
+        assert found(running) == dict.fromkeys(range(0, 100, 10), 100)
+
+
+def found(running: Running) -> dict[int, int]:
+    """Events by window, from the newest count of each window and key."""
+    rows = running.read("counts").groupBy("start", "key").agg(sf.max("n").alias("n")).collect()
+    return {
+        start: sum(r["n"] for r in rows if r["start"] == start)
+        for start in {r["start"] for r in rows}
+    }
+
+
+def counting(events: int) -> Pipeline:
+    p = Pipeline("stateful", trigger_s=0.2)
+    p.source(
+        "events", Generator(Load("burst", np.array([float(events)]), 0.01), max_events_per_batch=60)
+    )
+    p.operator(inputs="events", name="ingest", schema="id long, key long")(
+        lambda e: {"id": e["id"], "key": e["key"] % 3}
+    )
+
+    @p.frame(inputs="ingest", max_replicas=4, output_mode="update")
+    def totals(frame: DataFrame) -> DataFrame:
+        timed = frame.withColumn("time", sf.timestamp_seconds(sf.floor(sf.col("id") / 10)))
+        windows = timed.withWatermark("time", "5 seconds").groupBy(
+            sf.window("time", "10 seconds"), "key"
+        )
+        return windows.agg(sf.count("*").alias("n"), sf.max("_at").alias("_at")).select(
+            sf.col("window.start").cast("long").alias("start"), "key", "n", "_at"
+        )
+
+    p.sink("counts", inputs="totals")
+    return p

@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from foretide.errors import JournalError
 from foretide.figures.replay import replay
 from foretide.guards import bounds, patience
 from foretide.journal import Journal, Run, read, read_lines
-from foretide.model import Decision, Latency
+from foretide.model import Decision, Latency, Sample, Snapshot
 from foretide.systems import system
 from foretide.testing import ScriptedWorld
 from foretide.topology import Operator, Topology
@@ -44,6 +45,16 @@ def test_every_field_survives(tmp_path: Path) -> None:
         journal.append(full)
     assert read(tmp_path / "j")[1] == [full]
     assert Latency(1, 2, 3, 4, 5).within is None
+
+
+def test_lead_time_slots_parallelism_and_the_promise_survive(tmp_path: Path) -> None:
+    sample = Sample(1, 1, 0, 1, max_parallelism=8)
+    seen = Snapshot(10.0, 10.0, {"parse": sample, "store": sample}, lead_s=12.5, slots=4)
+    line = Decision(10.0, "observed", "act", seen)
+    run = replace(RUN, share=0.99)
+    with Journal(tmp_path / "j", run) as journal:
+        journal.append(line)
+    assert read(tmp_path / "j") == (run, [line])
 
 
 def test_a_torn_last_line_is_skipped_with_a_warning(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ def test_not_measured_is_none_not_zero() -> None:
     sample = Sample(1, 1, 0, 1)
     assert sample.busy_s is None
     assert sample.latency is None
+    assert sample.max_parallelism is None
+    assert (Snapshot(0.0, 1.0, {}).lead_s, Snapshot(0.0, 1.0, {}).slots) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,10 @@ def test_not_measured_is_none_not_zero() -> None:
     [
         lambda: Snapshot(math.nan, 1.0, {}),
         lambda: Snapshot(0.0, 0.0, {}),
+        lambda: Snapshot(0.0, 1.0, {}, lead_s=-1.0),
+        lambda: Snapshot(0.0, 1.0, {}, lead_s=math.nan),
+        lambda: Snapshot(0.0, 1.0, {}, slots=-1),
+        lambda: Sample(1, 1, 0, 1, max_parallelism=0),
         lambda: Host("h", -0.1),
         lambda: Latency(1, math.nan, 1, 1, 1),
         lambda: Forecast(()),

@@ -24,7 +24,9 @@ from foretide.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What ran: the journal's first line."""
+    """What ran: the journal's first line. ``share`` of the events is promised to be done within
+    ``target_latency_s``.
+    """
 
     name: str
     system: str
@@ -35,6 +37,7 @@ class Run:
     target_latency_s: float | None = None
     prices: Prices = field(default_factory=Prices)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    share: float | None = None
 
 
 class _Line(msgspec.Struct, omit_defaults=True):

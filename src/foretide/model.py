@@ -59,7 +59,8 @@ class Sample:
     queued and served here; ``latency`` the age of events, since they entered the topology, when
     they were done here. ``scv_*`` are squared coefficients of variation. Where events are worked
     off in micro-batches, ``batches`` ended in the window and took ``batch_s`` seconds each on
-    average.
+    average. Replicas beyond ``max_parallelism`` add nothing (a source has only so many partitions);
+    None when no such limit is known.
     """
 
     arrived: float
@@ -78,6 +79,7 @@ class Sample:
     scv_service: float | None = None
     batches: float | None = None
     batch_s: float | None = None
+    max_parallelism: int | None = None
 
     def __post_init__(self) -> None:
         for name in (
@@ -98,6 +100,11 @@ class Sample:
             _check_count("Sample", f"emitted[{edge!r}]", count)
         if self.replicas < 0:
             raise InvalidRecord(f"Sample.replicas is {self.replicas}: it must be >= 0")
+        if self.max_parallelism is not None and self.max_parallelism < 1:
+            raise InvalidRecord(
+                f"Sample.max_parallelism is {self.max_parallelism}: it must be >= 1, or None when "
+                "no limit is known"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +131,8 @@ class Host:
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """What the probe saw in the window that ended at ``at``. ``latency`` is end to end, of the
-    events that left the topology.
+    events that left the topology. ``lead_s`` is the time from asking for capacity until it works,
+    ``slots`` how many task slots there are now; None where they are not known.
     """
 
     at: float
@@ -132,6 +140,8 @@ class Snapshot:
     samples: Mapping[str, Sample]
     hosts: tuple[Host, ...] | None = None
     latency: Latency | None = None
+    lead_s: float | None = None
+    slots: int | None = None
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.at):
@@ -143,6 +153,8 @@ class Snapshot:
                 f"Snapshot.window_s is {self.window_s}: a window lasts a finite number of seconds "
                 "> 0"
             )
+        _check_count("Snapshot", "lead_s", self.lead_s)
+        _check_count("Snapshot", "slots", self.slots)
 
     def check(self, topology: Topology) -> Snapshot:
         """Itself, or an error when its operators are not the topology's."""

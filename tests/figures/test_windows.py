@@ -54,6 +54,19 @@ def test_counts_add_up_and_the_last_state_stays() -> None:
     )
 
 
+def test_lead_time_slots_and_parallelism_are_the_newest_known() -> None:
+    first = Snapshot(
+        1.0, 1.0, {"a": replace(FIRST, max_parallelism=3)}, latency=None, lead_s=40.0, slots=4
+    )
+    second = Snapshot(2.0, 1.0, {"a": SECOND}, lead_s=20.0)
+    whole = merged(
+        [Decision(1.0, "observed", "act", first), Decision(2.0, "observed", "act", second)]
+    ).snapshot
+    assert whole is not None
+    assert (whole.lead_s, whole.slots) == (20.0, 4)
+    assert whole.samples["a"].max_parallelism == 3
+
+
 def test_one_observation_is_itself() -> None:
     only = decision(1.0, FIRST)
     assert merged([only]) is only

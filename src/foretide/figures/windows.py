@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
 from foretide.model import Decision, Forecast, Host, Latency, Sample, Snapshot
+
+Number = TypeVar("Number", int, float)
 
 
 def merged(decisions: Sequence[Decision]) -> Decision:
@@ -40,6 +43,8 @@ def _snapshot(parts: Sequence[Snapshot]) -> Snapshot:
         samples,
         hosts,
         _latency([p.latency for p in parts]),
+        lead_s=_last([p.lead_s for p in parts]),
+        slots=_last([p.slots for p in parts]),
     )
 
 
@@ -72,7 +77,13 @@ def _sample(parts: Sequence[Sample]) -> Sample:
         latency=_latency([p.latency for p in parts]),
         replica_busy_s=_columns([p.replica_busy_s for p in parts]),
         replica_processed=_columns([p.replica_processed for p in parts]),
+        max_parallelism=_last([p.max_parallelism for p in parts]),
     )
+
+
+def _last(values: Sequence[Number | None]) -> Number | None:
+    """The newest value that is known."""
+    return next((v for v in reversed(values) if v is not None), None)
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

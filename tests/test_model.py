@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretide.errors import InvalidRecord
-from foretide.model import Forecast, Host, Latency, Plan, Prices, Sample, Snapshot
+from foretide.model import Forecast, Host, Latency, Plan, Prices, Sample, Snapshot, WindowPrices
 from foretide.topology import Operator, Topology
 
 GOOD = {"arrived": 1.0, "processed": 1.0, "backlog": 0.0, "replicas": 1}
@@ -80,3 +80,15 @@ def test_a_changed_plan_adds_its_reason_and_an_unchanged_one_is_itself() -> None
     assert changed.replicas == {"a": 2, "b": 2}
     assert changed.reasons == {"a": "load; budget"}
     assert changed.total == 4
+
+
+@pytest.mark.parametrize("window_s", [1.0, 5.0, 10.0, 30.0, 60.0, 300.0])
+def test_published_prices_convert_exactly(window_s: float) -> None:
+    published = WindowPrices()
+    assert published.per_second(window_s).per_window(window_s) == published
+    assert Prices().per_window(30.0) == published
+
+
+def test_a_replica_costs_as_much_as_a_restart_after_the_break_even_time() -> None:
+    assert Prices(replica_second=2.0, up=5.0, down=3.0).break_even_s == 4.0
+    assert math.isinf(Prices(replica_second=0.0).break_even_s)

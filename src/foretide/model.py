@@ -252,9 +252,9 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
-    """What a schedule costs (BGElasor, section 5.1): a replica for one window, starting one,
-    stopping one, one re-routing.
+class WindowPrices:
+    """What a schedule of windows costs, as published (BGElasor, section 4.3): a replica for one
+    window, starting one, stopping one, one re-routing.
     """
 
     replica_window: float = 8000.0
@@ -264,7 +264,51 @@ class Prices:
 
     def __post_init__(self) -> None:
         for name in ("replica_window", "up", "down", "route"):
+            _check_count("WindowPrices", name, getattr(self, name))
+
+    def per_second(self, window_s: float) -> Prices:
+        """The same prices for windows of ``window_s`` seconds.
+
+        >>> WindowPrices().per_second(30.0).per_window(30.0) == WindowPrices()
+        True
+        """
+        return Prices(self.replica_window / window_s, self.up, self.down, self.route)
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What replicas cost: one second of a replica, starting one, stopping one, one re-routing.
+
+    A second costs the same whatever the window is. The defaults are the published prices
+    (``WindowPrices``) for windows of 30 seconds, in which the paper's figures are reproduced; the
+    paper itself names no length.
+    """
+
+    replica_second: float = 8000.0 / 30.0
+    up: float = 5000.0
+    down: float = 5000.0
+    route: float = 100.0
+
+    def __post_init__(self) -> None:
+        for name in ("replica_second", "up", "down", "route"):
             _check_count("Prices", name, getattr(self, name))
+
+    def per_window(self, window_s: float) -> WindowPrices:
+        """The prices of a schedule whose windows last ``window_s`` seconds, to 15 digits: a price
+        per window that was divided by its seconds comes back exactly.
+        """
+        replica_window = float(f"{self.replica_second * window_s:.15g}")
+        return WindowPrices(replica_window, self.up, self.down, self.route)
+
+    @property
+    def break_even_s(self) -> float:
+        """Seconds after which an idle replica has cost as much as stopping and starting it.
+
+        >>> Prices().break_even_s
+        37.5
+        """
+        change = self.up + self.down
+        return change / self.replica_second if self.replica_second else math.inf
 
 
 @dataclass(frozen=True, slots=True)

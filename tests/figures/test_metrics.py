@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from foretide.figures.metrics import Figures, figures, optimum_cost, percentile
 from foretide.figures.record import RunRecord, measured_needs, measured_visits
 from foretide.journal import Run
-from foretide.model import Decision, Forecast, Host, Latency, Prices, Sample, Snapshot
+from foretide.model import (
+    Decision,
+    Forecast,
+    Host,
+    Latency,
+    Prices,
+    Sample,
+    Snapshot,
+    WindowPrices,
+)
 from foretide.plan.optimum import schedule_cost
 from foretide.topology import Operator, Topology
 
@@ -53,6 +62,7 @@ RECORD = RunRecord(
     start={"a": 1, "b": 1},
     latencies_ms=np.array([100.0, 10.0, 20.0, 40.0, 30.0]),
     target_latency_s=0.05,
+    prices=WindowPrices().per_second(10.0),
 )
 
 
@@ -217,7 +227,7 @@ def test_the_optimum_equals_brute_force_over_two_operators() -> None:
         record = RunRecord("any", CHAIN, 10.0, snapshots, (), needs, start, prices=prices)
         best = sum(
             min(
-                schedule_cost(s, prices, start[n])
+                schedule_cost(s, prices.per_window(10.0), start[n])
                 for s in product(*(range(w, 5) for w in needs[n].tolist()))
             )
             for n in CHAIN.names

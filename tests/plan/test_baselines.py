@@ -3,7 +3,7 @@ import pytest
 
 from foretide.errors import InvalidConfig
 from foretide.history import History
-from foretide.model import Forecast, Prices, Sample, Snapshot
+from foretide.model import Forecast, Sample, Snapshot, WindowPrices
 from foretide.plan.baselines import Backlog, Ds2, LazyProvisioning, SparkDra
 from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
 from foretide.systems import system
@@ -88,7 +88,7 @@ def test_the_bare_backlog_rule_never_rests(keep_up, least, most):
 
 def test_lazy_holds_idle_replicas_until_they_cost_a_restart():
     ahead = {"a": Forecast((100.0,))}
-    rule = LazyProvisioning(Prices(replica_window=1.0, up=1.0, down=1.0))
+    rule = LazyProvisioning(WindowPrices(1.0, up=1.0, down=1.0).per_second(10.0))
     assert rule.plan(ONE, history((400, 0, 4)), ahead).replicas["a"] == 4
     assert rule.plan(ONE, history((400, 0, 4), (100, 0, 4)), ahead).replicas["a"] == 4
     assert rule.plan(ONE, history((400, 0, 4), (100, 0, 4), (100, 0, 4)), ahead).replicas["a"] == 1
@@ -96,8 +96,8 @@ def test_lazy_holds_idle_replicas_until_they_cost_a_restart():
 
 
 def test_lazy_is_within_three_times_the_optimum_when_the_next_need_is_known():
-    prices = Prices(replica_window=1.0, up=3.0, down=3.0, route=0.0)
-    rule = LazyProvisioning(prices)
+    prices = WindowPrices(1.0, up=3.0, down=3.0, route=0.0)
+    rule = LazyProvisioning(prices.per_second(10.0))
     rng = np.random.default_rng(5)
     for _ in range(20):
         rates = rng.uniform(0, 1500, 60)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from foretide.errors import InvalidConfig, NotReady
 from foretide.history import History
-from foretide.model import Forecast, Prices, Sample, Snapshot
+from foretide.model import Forecast, Prices, Sample, Snapshot, WindowPrices
 from foretide.plan.cost_balance import (
     CostBalance,
     SimpleProactive,
@@ -37,9 +37,16 @@ def history(replicas=1, rate=100.0, backlog=0.0):
 
 def test_a_valley_is_bridged_exactly_while_idling_is_cheaper():
     # Keeping m replicas over dT windows costs 8000*m*dT, stopping and starting them 10000*m + 100.
-    assert cost_balance([300, 100, 300], 100.0, Prices(), start=3).tolist() == [3, 3, 3]
-    assert cost_balance([300, 100, 100, 300], 100.0, Prices(), start=3).tolist() == [3, 1, 1, 3]
-    assert cost_balance([300, 100, 100, 300], 100.0, Prices(route=12_001), start=3).tolist() == [
+    assert cost_balance([300, 100, 300], 100.0, WindowPrices(), start=3).tolist() == [3, 3, 3]
+    assert cost_balance([300, 100, 100, 300], 100.0, WindowPrices(), start=3).tolist() == [
+        3,
+        1,
+        1,
+        3,
+    ]
+    assert cost_balance(
+        [300, 100, 100, 300], 100.0, WindowPrices(route=12_001), start=3
+    ).tolist() == [
         3,
         3,
         3,
@@ -48,13 +55,13 @@ def test_a_valley_is_bridged_exactly_while_idling_is_cheaper():
 
 
 def test_only_the_smaller_of_down_and_up_is_kept():
-    assert cost_balance([500, 100, 300], 100.0, Prices(), start=5).tolist() == [5, 3, 3]
+    assert cost_balance([500, 100, 300], 100.0, WindowPrices(), start=5).tolist() == [5, 3, 3]
 
 
 def test_cancelling_one_valley_can_reveal_the_next():
-    prices = Prices(replica_window=1.0, up=1.0, down=1.0, route=0.5)
+    prices = WindowPrices(replica_window=1.0, up=1.0, down=1.0, route=0.5)
     assert cancel_pairs([4, 2, 3, 2, 4], prices, start=4).tolist() == [4, 3, 3, 3, 4]
-    assert cancel_pairs([4, 2, 3, 2, 4], Prices(1.0, 2.0, 2.0, 0.5), start=4).tolist() == [
+    assert cancel_pairs([4, 2, 3, 2, 4], WindowPrices(1.0, 2.0, 2.0, 0.5), start=4).tolist() == [
         4,
         4,
         4,
@@ -64,10 +71,10 @@ def test_cancelling_one_valley_can_reveal_the_next():
 
 
 def test_rerouting_merges_when_it_costs_more_than_the_replicas():
-    dear = Prices(replica_window=1.0, up=0.0, down=0.0, route=10.0)
+    dear = WindowPrices(replica_window=1.0, up=0.0, down=0.0, route=10.0)
     assert merge_routes([1, 2, 4], dear, start=1).tolist() == [1, 4, 4]
     assert merge_routes([4, 3, 1], dear, start=4).tolist() == [4, 4, 1]
-    assert merge_routes([1, 2, 4], Prices(), start=1).tolist() == [1, 2, 4]
+    assert merge_routes([1, 2, 4], WindowPrices(), start=1).tolist() == [1, 2, 4]
 
 
 @settings(deadline=None, max_examples=200)
@@ -77,7 +84,7 @@ def test_rerouting_merges_when_it_costs_more_than_the_replicas():
     st.integers(1, 20),
 )
 def test_invariants(load, prices, start):
-    prices = Prices(*prices)
+    prices = WindowPrices(*prices)
     wanted = needs(load, 0.01)
     merged = merge_routes(wanted, prices, start)
     ours = cost_balance(load, 100.0, prices, start)
@@ -141,7 +148,9 @@ def test_cba_stays_close_to_the_optimum():
     for _ in range(100):
         load = np.abs(rng.normal(0, 60, 100).cumsum()) + rng.uniform(0, 300, 100)
         wanted = needs(load, 0.01)
-        best = schedule_cost(optimal_schedule(wanted, Prices(), 1), Prices(), 1)
-        ratios.append(schedule_cost(cost_balance(load, 100.0, Prices(), 1), Prices(), 1) / best)
+        best = schedule_cost(optimal_schedule(wanted, WindowPrices(), 1), WindowPrices(), 1)
+        ratios.append(
+            schedule_cost(cost_balance(load, 100.0, WindowPrices(), 1), WindowPrices(), 1) / best
+        )
     assert min(ratios) >= 1 - 1e-12
     assert np.mean(ratios) < 1.02

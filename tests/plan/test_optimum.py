@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretide.errors import InvalidRecord
-from foretide.model import Prices
+from foretide.model import WindowPrices
 from foretide.plan.need import need
 from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
 
@@ -29,14 +29,14 @@ def naive_cost(schedule, prices, start):
 
 
 def test_published_prices_charge_every_term():
-    assert schedule_cost([2, 1], Prices(), start=1) == 3 * 8000 + 5000 + 5000 + 2 * 100
-    assert schedule_cost([], Prices(), start=3) == 0.0
+    assert schedule_cost([2, 1], WindowPrices(), start=1) == 3 * 8000 + 5000 + 5000 + 2 * 100
+    assert schedule_cost([], WindowPrices(), start=3) == 0.0
 
 
 def test_cost_equals_the_formula_term_by_term():
     rng = np.random.default_rng(1)
     for _ in range(100):
-        prices = Prices(*rng.integers(0, 100, 4).astype(float))
+        prices = WindowPrices(*rng.integers(0, 100, 4).astype(float))
         schedule, start = rng.integers(1, 9, 12), int(rng.integers(1, 9))
         assert schedule_cost(schedule, prices, start) == pytest.approx(
             naive_cost(schedule.tolist(), prices, start)
@@ -48,7 +48,7 @@ def test_equals_brute_force_on_random_cases():
     for _ in range(200):
         wanted = rng.integers(1, 5, rng.integers(1, 6)).tolist()
         start = int(rng.integers(1, 5))
-        prices = Prices(*rng.integers(0, 30, 4).astype(float))
+        prices = WindowPrices(*rng.integers(0, 30, 4).astype(float))
         best = optimal_schedule(wanted, prices, start)
         assert (best >= wanted).all()
         assert schedule_cost(best, prices, start) == pytest.approx(
@@ -57,18 +57,18 @@ def test_equals_brute_force_on_random_cases():
 
 
 def test_a_short_valley_is_bridged_and_a_long_one_is_not():
-    assert optimal_schedule([4, 1, 4], Prices(), start=4).tolist() == [4, 4, 4]
-    assert optimal_schedule([4, 1, 1, 1, 4], Prices(), start=4).tolist() == [4, 1, 1, 1, 4]
+    assert optimal_schedule([4, 1, 4], WindowPrices(), start=4).tolist() == [4, 4, 4]
+    assert optimal_schedule([4, 1, 1, 1, 4], WindowPrices(), start=4).tolist() == [4, 1, 1, 1, 4]
 
 
 def test_a_maximum_cuts_the_need():
-    assert optimal_schedule([2, 9, 2, 2, 2], Prices(), start=12, max_replicas=5).max() == 5
+    assert optimal_schedule([2, 9, 2, 2, 2], WindowPrices(), start=12, max_replicas=5).max() == 5
 
 
 def test_nothing_to_plan_and_impossible_input():
-    assert optimal_schedule([], Prices(), start=1).size == 0
+    assert optimal_schedule([], WindowPrices(), start=1).size == 0
     with pytest.raises(InvalidRecord, match="negative"):
-        optimal_schedule([-1], Prices(), start=1)
+        optimal_schedule([-1], WindowPrices(), start=1)
 
 
 @settings(deadline=None, max_examples=100)
@@ -79,15 +79,15 @@ def test_nothing_to_plan_and_impossible_input():
     st.integers(0, 2**31),
 )
 def test_no_schedule_that_covers_the_need_is_cheaper(wanted, start, prices, seed):
-    best = optimal_schedule(wanted, Prices(*prices), start)
-    least = schedule_cost(best, Prices(*prices), start)
+    best = optimal_schedule(wanted, WindowPrices(*prices), start)
+    least = schedule_cost(best, WindowPrices(*prices), start)
     rng = np.random.default_rng(seed)
     for other in (
         np.array(wanted),
         np.full(len(wanted), max(wanted)),
         np.maximum(wanted, rng.integers(1, 61, len(wanted))),
     ):
-        assert least <= schedule_cost(other, Prices(*prices), start) + 1e-6
+        assert least <= schedule_cost(other, WindowPrices(*prices), start) + 1e-6
 
 
 @given(st.lists(st.floats(0, 1e5), min_size=1, max_size=20), st.floats(1e-6, 1.0))

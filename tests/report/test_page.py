@@ -41,7 +41,7 @@ def test_the_page_holds_its_data_and_asks_nobody() -> None:
     text = render(page)
     data = data_of(text)
     assert [r["system"] for r in data["runs"]] == ["srea", "static"]
-    assert data["runs"][0]["figures"]["cost"] == page.runs[0].figures.cost
+    assert data["runs"][0]["figures"]["cost"] == pytest.approx(page.runs[0].figures.cost, rel=1e-6)
     assert data["command"] == "foretide compare <me>"
     assert not re.search(r"""(src|href)=["'](?!data:)""", text)
     assert not re.search(r"<!--[A-Z_]+-->|/\*[A-Z_]+\*/", text)

@@ -22,19 +22,25 @@ def test_paid_is_the_schedule_cost_of_all_operators(
 ) -> None:
     meter = Meter(prices)
     for row in schedule:
-        meter.add(np.array(row, dtype=float), np.array(row, dtype=float))
+        meter.add(np.array(row, dtype=float), np.array(row, dtype=float), 2.0)
     columns = np.array(schedule).T
     np.testing.assert_allclose(
-        meter.paid, sum(schedule_cost(c, prices, int(c[0])) for c in columns), rtol=1e-9, atol=1e-6
+        meter.paid,
+        sum(schedule_cost(c, prices.per_window(2.0), int(c[0])) for c in columns),
+        rtol=1e-9,
+        atol=1e-6,
     )
-    expected = sum(schedule_cost(np.full(len(c), c.max()), prices, int(c.max())) for c in columns)
+    expected = sum(
+        schedule_cost(np.full(len(c), c.max()), prices.per_window(2.0), int(c.max()))
+        for c in columns
+    )
     assert meter.static_peak is not None
     np.testing.assert_allclose(meter.static_peak, expected, rtol=1e-9, atol=1e-6)
 
 
 def test_static_peak_is_unknown_until_every_need_was_known_once() -> None:
     meter = Meter(Prices())
-    meter.add(np.array([1.0, 1.0]), np.array([2.0, np.nan]))
+    meter.add(np.array([1.0, 1.0]), np.array([2.0, np.nan]), 1.0)
     assert meter.static_peak is None
-    meter.add(np.array([1.0, 1.0]), np.array([1.0, 3.0]))
+    meter.add(np.array([1.0, 1.0]), np.array([1.0, 3.0]), 1.0)
     assert meter.peak == 5

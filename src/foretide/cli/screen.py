@@ -139,7 +139,7 @@ def summary(run: Run, decisions: Sequence[Decision]) -> str:
     peak = sum(int(record.needs[n].max()) for n in run.topology.names)
     found = figures(record)
     saved = 1 - used / (peak * length_s)
-    constant = record.prices.replica_window * peak * len(record.snapshots)
+    constant = record.prices.replica_second * peak * length_s
     lines = [
         f"{used:.0f} replica-seconds used in {length_s:.0f} s; static peak provisioning ({peak} "
         "replicas all the time) would have used "

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from foretide.figures.record import RunRecord, measured_visits
+from foretide.figures.record import Counts, RunRecord, measured_visits
 from foretide.model import Array, Snapshot
-from foretide.plan.optimum import schedule_cost
 
 __all__ = [
     "Figures",
@@ -91,18 +90,20 @@ def figures(record: RunRecord) -> Figures:
 
 def run_cost(record: RunRecord) -> float:
     """W of what ran, summed over operators."""
-    return sum(
-        schedule_cost(record.replicas(n), record.prices, record.before(n))
-        for n in record.topology.names
-    )
+    return sum(paid(record, n, record.replicas(n)) for n in record.topology.names)
 
 
 def optimum_cost(record: RunRecord) -> float:
     """W of the clairvoyant optimum, summed over operators."""
-    return sum(
-        schedule_cost(record.optimum[n], record.prices, record.before(n))
-        for n in record.topology.names
-    )
+    return sum(paid(record, n, record.optimum[n]) for n in record.topology.names)
+
+
+def paid(record: RunRecord, name: str, schedule: Counts) -> float:
+    """The price of a schedule of one operator over the windows of a run, as long as they were."""
+    step = np.diff(schedule, prepend=record.before(name))
+    prices, running = record.prices, float(schedule @ record.seconds)
+    changes = prices.up * np.maximum(step, 0).sum() + prices.down * np.maximum(-step, 0).sum()
+    return float(prices.replica_second * running + changes + prices.route * np.count_nonzero(step))
 
 
 def percentile(values: Array, share: float, weights: Array | None = None) -> float:
@@ -150,8 +151,7 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _replica_seconds(record: RunRecord) -> float:
-    seconds = np.array([s.window_s for s in record.snapshots])
-    return float(sum(record.replicas(n) @ seconds for n in record.topology.names))
+    return float(sum(record.replicas(n) @ record.seconds for n in record.topology.names))
 
 
 def _adaptations(record: RunRecord) -> int:

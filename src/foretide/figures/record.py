@@ -87,13 +87,21 @@ class RunRecord:
         }
 
     @cached_property
+    def seconds(self) -> Array:
+        """How long each window was."""
+        return np.array([s.window_s for s in self.snapshots])
+
+    @cached_property
     def optimum(self) -> dict[str, Counts]:
         """The cheapest replicas per operator and window for the load as it came, within each
         operator's maximum.
         """
         return {
             n: optimal_schedule(
-                self.needs[n], self.prices, self.before(n), self.topology[n].max_replicas
+                self.needs[n],
+                self.prices.per_window(self.window_s),
+                self.before(n),
+                self.topology[n].max_replicas,
             )
             for n in self.topology.names
         }
@@ -116,7 +124,7 @@ class RunRecord:
         """Events/s from outside, per window as long as it really was: a slow loop's windows are
         longer than planned.
         """
-        return np.asarray(self.offered() / np.array([s.window_s for s in self.snapshots]))
+        return np.asarray(self.offered() / self.seconds)
 
     def forecast_next(self) -> Array:
         """Events/s forecast for each window one step ahead, all sources together; NaN where nobody

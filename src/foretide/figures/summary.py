@@ -100,7 +100,9 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
     per_point = max(1, -(-windows // points))
     names = record.topology.names
     found = figures(record)
-    running = record.prices.replica_window * sum(int(record.replicas(n).sum()) for n in names)
+    running = record.prices.replica_second * sum(
+        float(record.replicas(n) @ record.seconds) for n in names
+    )
     started_at = record.snapshots[0].at - record.window_s if windows else 0.0
     steps = [s for s in (_step(d, started_at) for d in record.decisions) if s is not None]
 

@@ -14,7 +14,7 @@ from foretide.apps import app
 from foretide.autoscaler import Cadence
 from foretide.figures.metrics import Figures, figures
 from foretide.load import Load, load
-from foretide.model import Array, Forecast, Prices
+from foretide.model import Array, Forecast, WindowPrices
 from foretide.papers.paper import Cell, Claim, Row, Table
 from foretide.parts import Forecaster
 from foretide.plan.cost_balance import cost_balance
@@ -40,7 +40,7 @@ def tables(seed: int = 1, forecaster: str = "bigru") -> Sequence[Table]:
     )
 
 
-def schedules(rates: np.ndarray, prices: Prices) -> dict[str, Schedule]:
+def schedules(rates: np.ndarray, prices: WindowPrices) -> dict[str, Schedule]:
     """What each method runs in windows 1, 2, ... of one operator, from what window 0 needed, when
     the forecast is right.
 
@@ -64,7 +64,7 @@ def known(name: str, seed: int) -> Table:
     """Figure 4c and 5a with a perfect forecast: cost relative to SPEA and number of changes, pure
     arithmetic.
     """
-    prices = Prices()
+    prices = WindowPrices()
     rates = load(name, seed=seed).rates(WINDOW_S)
     need = needs(rates, 1.0 / CAPACITY)
     rows, cost, changes = [], {}, {}

@@ -149,7 +149,7 @@ class LazyProvisioning:
 
     The rule moves only when it must: up to the next window's need (the lower bound), down to the
     upper bound. With a hard need and linear prices the upper bound is the largest need of the last
-    ``(p_up + p_down)/p`` windows: an idle replica stays until its idling has cost as much as
+    ``(p_up + p_down)/p`` seconds: an idle replica stays until its idling has cost as much as
     stopping and starting it.
     """
 
@@ -159,7 +159,9 @@ class LazyProvisioning:
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         p = self.prices
         keep = (
-            math.floor((p.up + p.down) / p.replica_window) if p.replica_window > 0 else len(history)
+            math.floor(p.break_even_s / history.window_s + 1e-9)
+            if p.replica_second > 0
+            else len(history)
         )
         replicas, reasons = {}, {}
         for name, ahead in expected_rates(topology, history, forecasts).items():

@@ -55,7 +55,10 @@ class Clairvoyant:
         assert self.future is not None
         need = self.future.need[name]
         ahead = optimal_schedule(
-            need[window:], self.prices, max(1, history.replicas(name)), topology[name].max_replicas
+            need[window:],
+            self.prices.per_window(self.future.window_s),
+            max(1, history.replicas(name)),
+            topology[name].max_replicas,
         )
         return np.concatenate([need[:window], ahead])
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from foretide.errors import InvalidConfig
 from foretide.history import History
-from foretide.model import Array, Forecast, Plan, Prices
+from foretide.model import Array, Forecast, Plan, Prices, WindowPrices
 from foretide.plan.flow import expected_rates
 from foretide.plan.need import known_service_time_s, need
 from foretide.plan.optimum import Schedule, needs, priced
@@ -20,7 +20,7 @@ from foretide.topology import Topology
 
 
 def cost_balance(
-    load: Sequence[float] | Array, capacity: float, prices: Prices, start: int
+    load: Sequence[float] | Array, capacity: float, prices: WindowPrices, start: int
 ) -> Schedule:
     """A cheap schedule that covers a load: CBA (BGElasor, algorithm 1).
 
@@ -30,14 +30,14 @@ def cost_balance(
     exact. The printed listing has the comparison of step 1 reversed: as printed it would scale up
     when capacity suffices.
 
-    >>> cost_balance([100, 300, 100, 300], capacity=100.0, prices=Prices(), start=1)
+    >>> cost_balance([100, 300, 100, 300], capacity=100.0, prices=WindowPrices(), start=1)
     array([1, 3, 3, 3])
     """
     wanted = needs(load, 1.0 / capacity)
     return cancel_pairs(merge_routes(wanted, prices, start), prices, start)
 
 
-def merge_routes(schedule: npt.ArrayLike, prices: Prices, start: int) -> Schedule:
+def merge_routes(schedule: npt.ArrayLike, prices: WindowPrices, start: int) -> Schedule:
     """Step 2: put a change into a neighbouring window that re-routes anyway, where a re-routing
     costs more than the replicas.
 
@@ -61,7 +61,7 @@ def merge_routes(schedule: npt.ArrayLike, prices: Prices, start: int) -> Schedul
     return n
 
 
-def cancel_pairs(schedule: npt.ArrayLike, prices: Prices, start: int) -> Schedule:
+def cancel_pairs(schedule: npt.ArrayLike, prices: WindowPrices, start: int) -> Schedule:
     """Step 3: keep replicas over a valley where stopping and starting them costs more than their
     idling.
 
@@ -107,6 +107,7 @@ class CostBalance:
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         replicas, reasons = {}, {}
+        prices = self.prices.per_window(history.window_s)
         for name, rates in expected_rates(topology, history, forecasts).items():
             running = max(1, history.replicas(name))
             waiting = history.backlog(name)
@@ -120,7 +121,7 @@ class CostBalance:
             if self.drain_s is not None:
                 rates = rates + waiting / self.drain_s
             schedule = (
-                cost_balance(rates, 1.0 / et, self.prices, running)
+                cost_balance(rates, 1.0 / et, prices, running)
                 if et > 0
                 else np.ones(len(rates), dtype=np.int64)
             )

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foretide.errors import InvalidRecord, unknown
-from foretide.model import Array, Prices
+from foretide.model import Array, Prices, WindowPrices
 
 Schedule = npt.NDArray[np.int64]
 
@@ -42,7 +42,9 @@ def priced(prices: Prices | Mapping[str, float] | None) -> Prices:
     return Prices(**(prices or {}))
 
 
-def schedule_cost(schedule: Sequence[int] | npt.ArrayLike, prices: Prices, start: int) -> float:
+def schedule_cost(
+    schedule: Sequence[int] | npt.ArrayLike, prices: WindowPrices, start: int
+) -> float:
     """The price W of running ``schedule[t]`` replicas in window t, beginning from ``start``
     (BGElasor, section 4.2).
 
@@ -50,7 +52,7 @@ def schedule_cost(schedule: Sequence[int] | npt.ArrayLike, prices: Prices, start
     p_route*(n_t != n_{t-1})]``.
 
     # five replica-windows, one start, one re-routing
-    >>> schedule_cost([1, 2, 2], Prices(), start=1)
+    >>> schedule_cost([1, 2, 2], WindowPrices(), start=1)
     45100.0
     """
     n = np.asarray(schedule, dtype=float)
@@ -62,7 +64,10 @@ def schedule_cost(schedule: Sequence[int] | npt.ArrayLike, prices: Prices, start
 
 
 def optimal_schedule(
-    need: Sequence[int] | npt.ArrayLike, prices: Prices, start: int, max_replicas: int | None = None
+    need: Sequence[int] | npt.ArrayLike,
+    prices: WindowPrices,
+    start: int,
+    max_replicas: int | None = None,
 ) -> Schedule:
     """The schedule of least ``schedule_cost`` with ``n_t >= need_t``, by dynamic programming (not
     in the paper).
@@ -74,7 +79,7 @@ def optimal_schedule(
     ``max_replicas`` a need above it is cut to it. Among equals the lowest level wins.
 
     # keeping two idle replicas costs 16000, dropping them 20200
-    >>> optimal_schedule([1, 3, 1, 3], Prices(), start=1)
+    >>> optimal_schedule([1, 3, 1, 3], WindowPrices(), start=1)
     array([1, 3, 3, 3])
     """
     wanted = np.asarray(need, dtype=np.int64)
@@ -92,7 +97,9 @@ def optimal_schedule(
     return levels[_backward(levels.astype(float), reached, prices)]
 
 
-def _forward(levels: Array, floor: npt.NDArray[np.intp], prices: Prices, start: float) -> Array:
+def _forward(
+    levels: Array, floor: npt.NDArray[np.intp], prices: WindowPrices, start: float
+) -> Array:
     """``f_t`` for every window (rows) and level (columns); infinite below the need."""
     up, down, keep = prices.up * levels, prices.down * levels, prices.replica_window * levels
     table = np.empty((len(floor), len(levels)))
@@ -117,7 +124,7 @@ def _forward(levels: Array, floor: npt.NDArray[np.intp], prices: Prices, start: 
     return table
 
 
-def _backward(levels: Array, table: Array, prices: Prices) -> npt.NDArray[np.intp]:
+def _backward(levels: Array, table: Array, prices: WindowPrices) -> npt.NDArray[np.intp]:
     """The levels that lead to the cheapest end, found from the last window to the first."""
     path = np.empty(len(table), dtype=np.intp)
     path[-1] = np.argmin(table[-1])
@@ -130,7 +137,7 @@ def _backward(levels: Array, table: Array, prices: Prices) -> npt.NDArray[np.int
     return path
 
 
-def _change(before: float, after: float, prices: Prices) -> float:
+def _change(before: float, after: float, prices: WindowPrices) -> float:
     step = after - before
     if step == 0:
         return 0.0

@@ -18,7 +18,7 @@ class Meter:
 
     >>> meter = Meter(Prices())
     >>> for n, need in ((1, 1), (2, 2), (2, 1)):
-    ...     meter.add(np.array([float(n)]), np.array([float(need)]))
+    ...     meter.add(np.array([float(n)]), np.array([float(need)]), window_s=30.0)
     >>> meter.paid, meter.static_peak
     (45100.0, 48000.0)
     """
@@ -27,12 +27,13 @@ class Meter:
         self.prices = prices
         self.paid = 0.0
         self.windows = 0
+        self.seconds = 0.0
         self._before: Array | None = None
         self._peak: Array | None = None
 
-    def add(self, replicas: Array, need: Array) -> None:
-        """One measured window: replicas and need per operator, in the same order each time; need
-        may be NaN.
+    def add(self, replicas: Array, need: Array, window_s: float) -> None:
+        """One measured window of ``window_s`` seconds: replicas and need per operator, in the same
+        order each time; need may be NaN.
         """
         step = np.zeros_like(replicas) if self._before is None else replicas - self._before
         p = self.prices
@@ -41,8 +42,9 @@ class Meter:
             + p.down * np.maximum(-step, 0).sum()
             + p.route * np.count_nonzero(step)
         )
-        self.paid += float(p.replica_window * replicas.sum() + changes)
+        self.paid += float(p.replica_second * window_s * replicas.sum() + changes)
         self.windows += 1
+        self.seconds += window_s
         self._before = replicas
         self._peak = need if self._peak is None else np.fmax(self._peak, need)
 
@@ -57,4 +59,4 @@ class Meter:
 
     @property
     def static_peak(self) -> float | None:
-        return None if self.peak is None else self.windows * self.peak * self.prices.replica_window
+        return None if self.peak is None else self.seconds * self.peak * self.prices.replica_second

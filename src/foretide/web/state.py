@@ -128,7 +128,7 @@ class RunState:
         )
         self._demand.learn(processed, busy_s, sent)
         need = self._demand.need(offered, rate)
-        self._meter.add(replicas, np.minimum(need, self._caps))
+        self._meter.add(replicas, np.minimum(need, self._caps), snapshot.window_s)
         self._feeds = sent / snapshot.window_s
         utilization = np.divide(
             busy_s, replicas * snapshot.window_s, out=np.full(len(replicas), np.nan), where=replicas > 0

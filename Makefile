@@ -1,9 +1,13 @@
-# Two commands do all the set-up: `make demo` and `make test`. Both install from requirements.lock into .venv.
+# Two commands do all the set-up: `make demo` and `make test`. Both install into .venv the exact
+# versions of the lock files and verify their hashes; only the project itself has none.
 PYTHON ?= python3
 BIN := .venv/bin
-UV := $(BIN)/uv pip install -q -c requirements.lock
+INSTALL := $(BIN)/uv pip install -q
+COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --generate-hashes --no-header \
+  --no-annotate --no-emit-package foretide
+LOCKS := requirements.lock requirements-run.lock requirements-build.lock
 
-.PHONY: demo test fast check bench format lock clean
+.PHONY: demo test fast check audit wheel bench format lock clean
 
 demo: .venv/.core
 	@scripts/ensure-java
@@ -25,6 +29,12 @@ check: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+audit: .venv/.dev
+	$(BIN)/python scripts/audit $(LOCKS)
+
+wheel: .venv/.core
+	$(BIN)/uv build -q --wheel --no-build-isolation --python $(BIN)/python -o dist
+
 bench: .venv/.dev
 	@scripts/ensure-java
 	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
@@ -34,23 +44,27 @@ format: .venv/.dev
 	$(BIN)/ruff format -q
 
 lock: .venv/.uv
-	$(BIN)/uv pip compile -q pyproject.toml --all-extras --universal --no-header --no-annotate -o requirements.lock
+	$(COMPILE) --all-extras -o requirements.lock
+	$(COMPILE) --extra spark -c requirements.lock -o requirements-run.lock
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
 
-.venv/.uv:
+.venv/.uv: requirements-build.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Foretide needs Python 3.11 or newer; set PYTHON=/path/to/python3.11 and run make again."; exit 1; }
+	  { echo "Foretide needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" \
+	  "and run make again."; exit 1; }
 	@echo "Setting up .venv (about a minute on a good line)..."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/pip install -q --disable-pip-version-check uv==0.13.7
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements-build.lock
 	@touch $@
 
-.venv/.core: .venv/.uv pyproject.toml requirements.lock
-	@$(UV) -e .
+.venv/.core: .venv/.uv pyproject.toml requirements-run.lock
+	@$(INSTALL) --require-hashes -r requirements-run.lock
+	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 .venv/.dev: .venv/.uv pyproject.toml requirements.lock
-	@$(UV) -e '.[dev,deep,stats]'
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@ .venv/.core

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from foretide.balance import GROUPINGS
+from foretide.balance.arrow_keys import keys_of
 from foretide.balance.grouping import Feedback
-from foretide.balance.keys import keys_of
 from foretide.balance.osg import OnlineShuffle
 
 EVENTS, REPLICAS, NAIVE_EVENTS = 1_000_000, 8, 50_000

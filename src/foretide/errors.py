@@ -40,7 +40,7 @@ class InvalidConfig(ForetideError, ValueError):
     """A setting, a file or a name the user gave is wrong."""
 
 
-class MissingExtra(InvalidConfig):
+class MissingExtra(InvalidConfig, ImportError):
     """A part needs an optional dependency that is not installed."""
 
 
@@ -74,3 +74,12 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> InvalidConfig:
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else "."
     return InvalidConfig(f"unknown {kind} '{name}'{hint} Valid: {', '.join(names)}")
+
+
+def missing_extra(extra: str, need: str) -> MissingExtra:
+    """The error for an optional dependency that is not installed.
+
+    >>> str(missing_extra("spark", "attach needs pyspark"))
+    "attach needs pyspark, which is not installed: pip install 'foretide[spark]'"
+    """
+    return MissingExtra(f"{need}, which is not installed: pip install 'foretide[{extra}]'")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Generic, TypeVar, cast
 
-from foretide.errors import InvalidConfig, MissingExtra, unknown
+from foretide.errors import InvalidConfig, missing_extra, unknown
 
 T = TypeVar("T")
 
@@ -89,10 +89,7 @@ class Registry(Generic[T]):
         except ModuleNotFoundError as error:
             if part.extra is None or (error.name or "").startswith("foretide"):
                 raise
-            raise MissingExtra(
-                f"{self.kind} '{name}' needs {error.name}, which is not installed: pip install "
-                f"'foretide[{part.extra}]'"
-            ) from error
+            raise missing_extra(part.extra, f"{self.kind} '{name}' needs {error.name}") from error
 
 
 def _wanted(annotation: str, value: Any) -> str | None:

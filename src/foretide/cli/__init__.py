@@ -13,7 +13,18 @@ from typing import Any
 
 import typer
 
-from foretide.cli import bench, catalog, dashboard, demo, forecast, report, run, simulate, systems
+from foretide.cli import (
+    bench,
+    catalog,
+    dashboard,
+    demo,
+    examples,
+    forecast,
+    report,
+    run,
+    simulate,
+    systems,
+)
 from foretide.cli.out import labelled
 from foretide.errors import ForetideError
 
@@ -65,4 +76,5 @@ app.command("systems")(systems.list_systems)
 app.command("models")(systems.list_models)
 app.command("apps")(catalog.list_apps)
 app.command("loads")(catalog.list_loads)
+app.command("examples")(examples.command)
 app.add_typer(bench.app, name="bench")

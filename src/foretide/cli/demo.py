@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,6 @@ from foretide.demo import (
     demo_system,
     free_port,
 )
-from foretide.web import serve
 
 if TYPE_CHECKING:
     from foretide.spark.run.running import Running
@@ -55,8 +55,10 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
     summary.
     """
     chosen = demo_system(system_name)
+    importlib.import_module("foretide.spark")  # says what to install where Spark is missing
     from foretide.demo.tweets import Table, Tweets, demo_load, tweets
     from foretide.spark.control.live import LiveRun  # Spark is only imported when the demo runs
+    from foretide.web import serve
 
     clear(folder)
     console = Console(highlight=False)

@@ -62,7 +62,7 @@ def command(
         ),
     ] = None,
 ) -> None:
-    """Run your pipeline under the loop. Example: [bold]foretide run examples/words.py:pipeline
+    """Run your pipeline under the loop. Example: [bold]foretide run foretide.examples.words:pipeline
     --system pa-sps --mode act[/]
     """
     if mode not in (None, "advise", "act"):

@@ -40,10 +40,18 @@ FORECASTERS: Registry[Forecaster] = Registry(
             "PA-SPS, section 4",
         ),
         Part(
-            "ann", _HERE + "ann:TimeNetwork", "a perceptron on the time index", "PA-SPS, section 4"
+            "ann",
+            _HERE + "ann:TimeNetwork",
+            "a perceptron on the time index",
+            "PA-SPS, section 4",
+            "ml",
         ),
         Part(
-            "rf", _HERE + "rf:TimeForest", "a random forest on the time index", "PA-SPS, section 4"
+            "rf",
+            _HERE + "rf:TimeForest",
+            "a random forest on the time index",
+            "PA-SPS, section 4",
+            "ml",
         ),
         Part(
             "lr-lags",
@@ -56,12 +64,14 @@ FORECASTERS: Registry[Forecaster] = Registry(
             _HERE + "ann:network_lags",
             "a perceptron on the last 30 windows",
             "ours, after PA-SPS",
+            "ml",
         ),
         Part(
             "rf-lags",
             _HERE + "rf:forest_lags",
             "a random forest on the last 30 windows",
             "ours, after PA-SPS",
+            "ml",
         ),
         Part(
             "median-lags",
@@ -86,6 +96,7 @@ FORECASTERS: Registry[Forecaster] = Registry(
             _HERE + "svr:support_vectors",
             "support vector regression on the last 30 windows",
             "BGElasor, section 5.2",
+            "ml",
         ),
         Part(
             "arima", _HERE + "arima:arima", "ARIMA without season", "BGElasor, section 5.2", "stats"

@@ -13,7 +13,7 @@ from foretide.journal import read
 from foretide.spark.control.live import find_pipeline
 
 ROOT = Path(__file__).parents[3]
-EXAMPLE = ROOT / "examples" / "words.py"
+EXAMPLE = ROOT / "src" / "foretide" / "examples" / "words.py"
 
 
 def test_a_pipeline_is_found_by_file_and_name() -> None:

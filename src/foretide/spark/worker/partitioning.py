@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
+from foretide.balance.arrow_keys import keys_of
 from foretide.balance.count_min import CostSketch
 from foretide.balance.grouping import Feedback, Grouping
 from foretide.balance.key_hash import KeyHash
-from foretide.balance.keys import keys_of
 from foretide.balance.osg import OnlineShuffle
 from foretide.balance.shuffle import Shuffle
 from foretide.balance.two_choices import TwoChoices

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from foretide.balance.keys import keys_of
+from foretide.balance.arrow_keys import keys_of
 
 COLUMNS = {
     "int": pa.array([3, -1, 3, None]),

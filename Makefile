@@ -16,6 +16,7 @@ demo: .venv/.core
 test: .venv/.dev
 	@scripts/ensure-java
 	@scripts/ensure-chromium
+	@scripts/ensure-kafka
 	@$(MAKE) --no-print-directory check
 	$(BIN)/pytest -n 2 -m "not spark" $(ARGS)
 	$(BIN)/pytest -n 2 --dist loadgroup -m spark $(ARGS)

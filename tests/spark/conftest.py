@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from foretide.demo.broker import jars
 from foretide.spark import session
 
 
@@ -19,7 +20,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    found = session("foretide-tests", master="local[16]", short_run=True)
-    found.sparkContext.setLogLevel("OFF")
-    yield found
-    found.stop()
+    connector = ",".join(map(str, jars("spark")))  # empty: the Kafka tests are skipped
+    settings = {"spark.jars": connector} if connector else {}
+    shared = session("foretide-tests", master="local[16]", short_run=True, settings=settings)
+    shared.sparkContext.setLogLevel("OFF")
+    yield shared
+    shared.stop()

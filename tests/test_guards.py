@@ -17,6 +17,7 @@ from foretide.guards import (
 )
 from foretide.history import History
 from foretide.model import Host, Plan, Sample, Snapshot
+from foretide.systems import system
 from foretide.topology import Operator, Topology
 
 PAIR = Topology((Operator("a", min_replicas=2, max_replicas=8), Operator("b", inputs=("a",))))
@@ -98,6 +99,36 @@ def test_budget_is_kept_never_below_a_minimum_and_never_raises(a: int, b: int, t
     assert cut.total == min(asked.total, total)
     assert 2 <= cut.replicas["a"] <= asked.replicas["a"]
     assert 1 <= cut.replicas["b"] <= asked.replicas["b"]
+
+
+FIVE = Topology(tuple(Operator(n, min_replicas=m) for n, m in zip("abcde", (1, 1, 2, 3, 8), strict=True)))  # fmt: skip
+
+
+@given(st.lists(st.integers(1, 10_000_000), min_size=5, max_size=5), st.integers(1, 400))
+def test_a_budget_takes_from_nobody_while_another_is_above_its_own_share(
+    wanted: list[int], total: int
+) -> None:
+    asked = {o.name: max(o.min_replicas, n) for o, n in zip(FIVE.operators, wanted, strict=True)}
+    history = History(FIVE)
+    cut = budget(total)(Plan(asked), View(FIVE, history, 0.0)).replicas
+    least = {o.name: o.min_replicas for o in FIVE.operators}
+    assert sum(cut.values()) == max(min(total, sum(asked.values())), sum(least.values()))
+    assert all(least[n] <= cut[n] <= asked[n] for n in asked)
+    free = [n for n in asked if cut[n] > least[n]]
+    for poor in (n for n in asked if cut[n] < asked[n]):
+        for rich in free:  # one replica of rounding apart at most
+            assert (cut[rich] - 1) * asked[poor] <= (cut[poor] + 1) * asked[rich]
+
+
+def test_a_system_cuts_to_a_budget_only_what_can_run() -> None:
+    """10,000 asked for an operator that takes 20 must not starve the other one."""
+    pair = Topology((Operator("a", (), 1, 20), Operator("b", ("a",), 1, 20)))
+    history = History(pair)
+    history.append(Snapshot(10.0, 10.0, {n: Sample(1, 1, 0, 20) for n in "ab"}))
+    guards = system("srea", guards={"budget": {"total": 64}}).new_guards()
+    for asked in (100, 10_000, 3_000_000):
+        plan = guarded(Plan({"a": asked, "b": 20}), View(pair, history, 10.0), guards)
+        assert plan.replicas == {"a": 20, "b": 20}
 
 
 def test_excluded_hours_wrap_over_midnight() -> None:

@@ -38,7 +38,9 @@ def test_a_planner_that_does_not_learn_writes_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("content", [b"{", b"[]", b"{}", b'{"pending": 3}'])
+@pytest.mark.parametrize(
+    "content", [b"{", b"[]", b"{}", b'{"pending": 3}', b'{"tables": 3}', b'{"tables": {"a": []}}']
+)
 def test_an_unreadable_file_is_one_sentence_and_stays(tmp_path, content):
     path = tmp_path / "learned-sarsa.json"
     path.write_bytes(content)

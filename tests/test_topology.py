@@ -71,3 +71,9 @@ def test_mistakes_are_sentences(operators: tuple[Operator, ...], sentence: str) 
 def test_impossible_operators(arguments: dict[str, object], sentence: str) -> None:
     with pytest.raises(InvalidTopology, match=sentence):
         Operator(**arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["..", ".", "...", ".hidden", "../up"])
+def test_a_name_is_never_a_path(name: str) -> None:
+    with pytest.raises(InvalidTopology, match="not starting with a digit or a dot"):
+        Operator(name)

@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
+from typing import Literal
 
-from foretide.errors import InvalidConfig, NotReady
+from foretide.clock import Clock, window_ends
+from foretide.errors import InvalidConfig, InvalidRecord, NotReady
 from foretide.forecast.retrain import Retraining
 from foretide.guards import Guard, View, guarded
 from foretide.history import History
@@ -25,16 +26,6 @@ from foretide.parts import Actuator, Forecaster, Planner, Probe
 from foretide.topology import Topology
 
 log = logging.getLogger(__name__)
-
-
-class Clock(Protocol):
-    """Where time comes from."""
-
-    def now(self) -> float: ...
-
-    def wait_until(self, at: float, stop: threading.Event) -> None:
-        """Return at ``at``, or at once when ``stop`` is set."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +71,13 @@ class Autoscaler:
         self._proposals: deque[Plan] = deque(maxlen=100)
         self._applied: Plan | None = None
         self._windows = 0
+        self._pace: tuple[Clock, float] | None = None
+        self._read_s = 0.0
 
-    def step(self, now: float) -> Decision:
+    def step(self, now: float, gap: str | None = None) -> Decision:
         """One window: every stage's result goes into one Decision, and so does the failure that
-        stopped it.
+        stopped it. ``gap`` says why the counts of this window make no rate: the probe is read, so
+        that the next window starts here, and nothing is planned on it.
         """
         decision = Decision(at=now, outcome="observed", mode="advise")
         stage = "mode"
@@ -91,7 +85,7 @@ class Autoscaler:
         try:
             decision = replace(decision, mode=self.mode() if callable(self.mode) else self.mode)
             stage = "read"
-            snapshot = self.probe.read(now).check(self.topology)
+            snapshot = self._read(now, gap)
             self.history.append(snapshot)
             decision = replace(decision, snapshot=snapshot)
             if self._windows % self.cadence.plan_every == 0:
@@ -119,6 +113,32 @@ class Autoscaler:
         except Exception as error:
             log.error("the decision of %s could not be recorded: %s", now, error)
         return decision
+
+    def _read(self, now: float, gap: str | None) -> Snapshot:
+        snapshot = self.probe.read(now)
+        if (gap := self._hung(now) or gap) is not None:
+            raise NotReady(gap)
+        if not isinstance(snapshot, Snapshot):
+            raise InvalidRecord(
+                f"the probe returned {type(snapshot).__name__}: a probe returns a Snapshot, or "
+                "raises NotReady while there is nothing to measure"
+            )
+        return snapshot.check(self.topology)
+
+    def _hung(self, now: float) -> str | None:
+        """Why a read that took longer than a window makes no rate of this window, nor of the next:
+        it counted past the end of this one, into the next.
+        """
+        if self._pace is None:
+            return None
+        clock, window_s = self._pace
+        before, self._read_s = self._read_s, clock.now() - now
+        if max(before, self._read_s) <= window_s:
+            return None
+        return (
+            f"a read took {max(before, self._read_s):,.0f} s of windows of {window_s:g} s: a gap, "
+            "not a rate"
+        )
 
     def _forecast(self) -> dict[str, Forecast]:
         names = self.topology.sources if self.cadence.scope == "sources" else self.topology.names
@@ -183,16 +203,14 @@ class Autoscaler:
         are done.
         """
         stop = stop or threading.Event()
-        at = clock.now()
+        ends, self._pace = window_ends(clock, window_s, stop), (clock, window_s)
         with stopping_on_signals(stop):
             try:
-                while not stop.is_set() and (steps is None or steps > 0):
-                    at = max(at + window_s, clock.now())
-                    clock.wait_until(at, stop)
-                    if not stop.is_set():
-                        self.step(at)
-                        steps = None if steps is None else steps - 1
+                while (steps is None or steps > 0) and (end := next(ends, None)):
+                    self.step(end.at, end.gap)
+                    steps = None if steps is None else steps - 1
             finally:
+                self._pace = None
                 self.retraining.close()
 
 

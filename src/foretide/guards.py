@@ -1,13 +1,14 @@
 """Guards: small pure functions between the planner and the actuator. Each makes a plan more
-careful, and says so.
+careful, and adds its reason.
 
 A guard is a function ``(plan, view) -> plan``; the factories below bind its constants. Guards run
-in the order given.
+in the order given. A system puts ``bounds`` first and last: the guards between see what can run,
+and what they return can run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -148,24 +149,46 @@ def catch_up(backlog_s: float = 5.0) -> Guard:
 
 
 def budget(total: int = 64) -> Guard:
-    """At most ``total`` replicas over all operators: the largest asks give way first, never below
-    an operator's minimum.
+    """At most ``total`` replicas over all operators: every operator is cut in proportion to what
+    was asked for it, never below its minimum.
     """
     if total < 1:
         raise InvalidConfig(f"a budget of {total} replicas: give 1 or more")
 
     def guard(plan: Plan, view: View) -> Plan:
-        asked = dict(plan.replicas)
-        while sum(asked.values()) > total:
-            can_give = [n for n in asked if asked[n] > view.topology[n].min_replicas]
-            if not can_give:
-                break
-            asked[max(can_give, key=lambda n: (asked[n] / plan.replicas[n], asked[n], n))] -= 1
+        least = {n: view.topology[n].min_replicas for n in plan.replicas}
         return plan.but(
-            asked, f"cut to a budget of {total} replicas in all ({plan.total} were asked)"
+            shares(plan.replicas, least, total),
+            f"cut to a budget of {total} replicas in all ({plan.total} were asked)",
         )
 
     return guard
+
+
+def shares(asked: Mapping[str, int], least: Mapping[str, int], total: int) -> dict[str, int]:
+    """``asked`` cut to a sum of ``total`` in proportion, nobody below ``least``; largest remainders
+    get what rounding leaves.
+
+    >>> shares({"a": 60, "b": 10}, {"a": 1, "b": 1}, 35)
+    {'a': 30, 'b': 5}
+    """
+    floor = {n: min(least[n], asked[n]) for n in asked}
+    if sum(asked.values()) <= total or sum(floor.values()) >= total:
+        return dict(asked) if sum(asked.values()) <= total else floor
+    cut = dict(asked)
+    while True:  # each round fixes one more operator at its minimum, or ends
+        left = total - sum(floor[n] for n in asked if n not in cut)
+        wanted = sum(cut.values())
+        low = [n for n in cut if asked[n] * left < floor[n] * wanted]
+        if not low:
+            break
+        for n in low:
+            del cut[n]
+    given = {n: asked[n] * left // wanted for n in cut}
+    ahead = sorted(cut, key=lambda n: (-(asked[n] * left % wanted), n))
+    for n in ahead[: left - sum(given.values())]:
+        given[n] += 1
+    return {n: given.get(n, floor[n]) for n in asked}
 
 
 def excluded_hours(start: int = 0, end: int = 0) -> Guard:

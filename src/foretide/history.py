@@ -93,8 +93,12 @@ class History:
         return self.latest.window_s
 
     def since_change_s(self) -> float | None:
-        """Seconds since some operator's replicas were first seen changed; None when they never did."""
-        return None if self._changed_at is None else self.now - self._changed_at
+        """Seconds since some operator's replicas were first seen changed; None when they never did,
+        or when the clock was set back behind that moment.
+        """
+        if self._changed_at is None or self._changed_at > self.now:
+            return None
+        return self.now - self._changed_at
 
     def rates(self, name: str, last: int | None = None) -> Array:
         """Events/s that arrived at an operator, oldest first, NaN where a read failed."""

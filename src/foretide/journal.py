@@ -57,8 +57,10 @@ def encode(decision: Decision) -> bytes:
 def decode(line: bytes) -> Run | Decision | None:
     """What one journal line holds; None when it is torn or holds nothing.
 
-    >>> decode(encode(Decision(at=1.0, outcome="waiting", mode="advise"))).outcome, decode(b'{"decision":{"at":1.')
-    ('waiting', None)
+    >>> decode(encode(Decision(at=1.0, outcome="waiting", mode="advise"))).outcome
+    'waiting'
+    >>> decode(b'{"decision":{"at":1.') is None
+    True
     """
     try:
         record = _decoder.decode(line)
@@ -78,22 +80,26 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
             size = os.fstat(self._fd).st_size
-            torn = size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
+            self._torn = size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
         except OSError as error:
             raise JournalError(
                 f"cannot open the journal {self.path}: {error.strerror}; choose a folder you can "
                 "write to"
             ) from error
-        self._write((b"\n" if torn else b"") + _encoder.encode(_Line(run=run)))
+        self._write(_encoder.encode(_Line(run=run)))
 
     def append(self, decision: Decision) -> None:
         self._write(encode(decision))
 
     def _write(self, line: bytes) -> None:
-        data = line + b"\n"
+        """One line. What an earlier write left unfinished is closed first, so that it costs no line
+        but its own.
+        """
+        data = (b"\n" if self._torn else b"") + line + b"\n"
         try:
             while data:
                 data = data[os.write(self._fd, data) :]
+                self._torn = bool(data)
         except OSError as error:
             raise JournalError(
                 f"cannot write the journal {self.path}: {error.strerror}; free some space or move "

@@ -1,5 +1,5 @@
-"""Learned: what a planner learned, kept in a file next to the journal, so that a restarted run goes
-on where the last one ended.
+"""Learned: what a planner learned, kept in a file next to the journal, so that a restarted run
+continues where the last one ended.
 
 Owns the file alone; what the state means is the planner's business (``foretide.parts.Learner``).
 The file is replaced whole, never edited, so a killed run leaves the last whole state.
@@ -49,10 +49,10 @@ class Learned:
         if self.planner is not None and self.path.exists():
             try:
                 self.planner.restore(_decoder.decode(self.path.read_bytes()))
-            except (OSError, msgspec.DecodeError, KeyError, TypeError, ValueError) as error:
+            except Exception as error:  # what the file holds reaches the planner's own code
                 raise JournalError(
-                    f"cannot read what was learned from {self.path}: {error}; remove the file to "
-                    "learn anew"
+                    f"cannot read what was learned from {self.path}: {type(error).__name__}: "
+                    f"{error}; remove the file to learn anew"
                 ) from error
         return self
 

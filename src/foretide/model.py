@@ -32,6 +32,28 @@ def _check_count(record: str, name: str, value: float | None) -> None:
         )
 
 
+def _check_known(record: str, name: str, value: float | None) -> None:
+    if value is None:
+        raise InvalidRecord(
+            f"{record}.{name} is None: this count is always known; raise NotReady from the probe "
+            "while it is not"
+        )
+    _check_count(record, name, value)
+
+
+def whole(name: str, value: object, least: int) -> int:
+    """A whole number of at least ``least`` as a plain int, also from numpy.
+
+    >>> whole("replicas", np.int64(3), 1)
+    3
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
+        raise InvalidRecord(f"{name} is {value!r}: it must be a whole number")
+    if value < least:
+        raise InvalidRecord(f"{name} is {value}: it must be at least {least}")
+    return int(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Latency:
     """How long events took, over ``count`` events; ``within`` of them met the latency target when
@@ -82,10 +104,9 @@ class Sample:
     max_parallelism: int | None = None
 
     def __post_init__(self) -> None:
+        for name in ("arrived", "processed", "backlog"):
+            _check_known("Sample", name, getattr(self, name))
         for name in (
-            "arrived",
-            "processed",
-            "backlog",
             "busy_s",
             "offered",
             "dropped",
@@ -98,8 +119,7 @@ class Sample:
             _check_count("Sample", name, getattr(self, name))
         for edge, count in self.emitted.items():
             _check_count("Sample", f"emitted[{edge!r}]", count)
-        if self.replicas < 0:
-            raise InvalidRecord(f"Sample.replicas is {self.replicas}: it must be >= 0")
+        object.__setattr__(self, "replicas", whole("Sample.replicas", self.replicas, 0))
         if self.max_parallelism is not None and self.max_parallelism < 1:
             raise InvalidRecord(
                 f"Sample.max_parallelism is {self.max_parallelism}: it must be >= 1, or None when "
@@ -226,13 +246,10 @@ class Plan:
     release: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name, n in self.replicas.items():
-            if n < 1:
-                raise InvalidRecord(
-                    f"Plan.replicas[{name!r}] is {n}: an operator keeps at least one replica"
-                )
-        if self.executors is not None and self.executors < 0:
-            raise InvalidRecord(f"Plan.executors is {self.executors}: it must be >= 0")
+        replicas = {n: whole(f"Plan.replicas[{n!r}]", r, 1) for n, r in self.replicas.items()}
+        object.__setattr__(self, "replicas", replicas)
+        if self.executors is not None:
+            object.__setattr__(self, "executors", whole("Plan.executors", self.executors, 0))
 
     @property
     def total(self) -> int:

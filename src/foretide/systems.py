@@ -55,13 +55,16 @@ class System:
         return forecaster if self.quantile is None else Conformal(forecaster, self.quantile)
 
     def new_guards(self) -> tuple[Guard, ...]:
-        """The declared guards in their order; an operator's own bounds always hold, last."""
+        """The declared guards in their order, between an operator's own bounds: first, so that the
+        others see what can run, and last.
+        """
         declared = [
             GUARDS.build(name, **constants)
             for name, constants in self.guards.items()
             if name != "bounds"
         ]
-        return (*declared, GUARDS.build("bounds"))
+        bounds = GUARDS.build("bounds")
+        return (bounds, *declared, bounds) if declared else (bounds,)
 
     def foreseeing(self, future: Future) -> System:
         """The system with its planner told the future, where the planner wants it (baselines of the

@@ -25,6 +25,9 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         self.at += seconds
 
+    def follow(self) -> float:
+        return 0.0
+
     def wait_until(self, at: float, stop: threading.Event) -> None:
         self.at = max(self.at, at)
 

@@ -28,10 +28,11 @@ class Operator:
     source: bool = False
 
     def __post_init__(self) -> None:
-        if not self.name or not self.name.replace("-", "_").replace(".", "_").isidentifier():
+        plain = self.name.replace("-", "_").replace(".", "_")
+        if not plain.isidentifier() or self.name.startswith("."):
             raise InvalidTopology(
                 f"operator name {self.name!r} must be letters, digits, '-', '_' or '.', not "
-                "starting with a digit"
+                "starting with a digit or a dot"
             )
         if not 1 <= self.min_replicas <= self.max_replicas:
             raise InvalidTopology(

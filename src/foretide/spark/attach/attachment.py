@@ -17,7 +17,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from foretide.clock import WallClock
+from foretide.clock import WallClock, window_ends
 from foretide.control import ModeSwitch, control_path
 from foretide.errors import InvalidConfig, NotReady
 from foretide.history import History
@@ -161,13 +161,11 @@ class Attachment:
                 topology, probe, self, mode, lambda decision: self._record(journal, decision)
             )
             scaler.planner = _ExecutorsOnly(scaler.planner)
-            at = clock.now()
-            probe.begin(at)
-            while not self._stop.is_set() and set(self.watch.latest) == set(topology.names):
-                at = max(at + window_s, clock.now())
-                clock.wait_until(at, self._stop)
-                if not self._stop.is_set():
-                    scaler.step(at)
+            probe.begin(clock.now())
+            for end in window_ends(clock, window_s, self._stop):
+                scaler.step(end.at, end.gap)
+                if set(self.watch.latest) != set(topology.names):
+                    return
 
     def _constants(self) -> dict[str, Any]:
         return {

@@ -12,7 +12,8 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +37,8 @@ from foretide.spark.run.sessions import session
 from foretide.systems import System
 
 Observer = Callable[[Decision], None]
+KEPT = 10_000
+"""Decisions that a live run keeps in memory: 28 hours at windows of 10 s, about 40 MB."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,8 @@ class LiveRun:
         started: Callable[[Run], None] = lambda run: None,
         ended: Callable[[Running], None] = lambda running: None,
     ) -> tuple[Run, list[Decision]]:
-        """Run until SIGINT, SIGTERM or ``steps`` windows; what ran and every decision. Raises
-        PipelineFailed when an operator does.
+        """Run until SIGINT, SIGTERM or ``steps`` windows; what ran and its newest decisions (the
+        journal holds all of them). Raises PipelineFailed when an operator does.
 
         ``started`` is called once the first queries run; ``observe`` after every window, ``ended``
         when the queries have stopped. Without ``spark`` a session is made and stopped again.
@@ -104,7 +107,7 @@ class LiveRun:
     def _loop(
         self, running: Running, observe: Observer, steps: int | None, started: Callable[[Run], None]
     ) -> tuple[Run, list[Decision]]:
-        clock, stop, decisions = WallClock(), threading.Event(), list[Decision]()
+        clock, stop = WallClock(), threading.Event()
         executors = Executors(running.spark)
         probe = PipelineProbe(running, executors, self.target_latency_s)
         run = Run(
@@ -118,27 +121,54 @@ class LiveRun:
             self.prices,
             settings={"grouping": self.system.grouping, "master": self.master},
         )
-        with (
-            Journal(self.journal, run) as journal,
-            ModeSwitch(control_path(self.journal), self.mode) as mode,
-        ):
+        try:
+            with (
+                Journal(self.journal, run) as journal,
+                ModeSwitch(control_path(self.journal), self.mode) as mode,
+            ):
 
-            def record(decision: Decision) -> None:
-                decisions.append(decision)
-                journal.append(decision)
-                observe(decision)
-                if running.has_failed or (self.until_idle and running.idle()):
-                    stop.set()
-                learned.note(decision)
+                def over() -> bool:
+                    return running.has_failed or (self.until_idle and running.idle())
 
-            loop = self.system.priced(self.prices).autoscaler(
-                running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True
-            )  # fmt: skip
-            with Learned(learned_path(self.journal, self.system.planner), loop.planner) as learned:
-                started(run)
-                loop.run(clock, self.window_s, stop, steps)
-        running.check()
-        return run, decisions
+                def record(decision: Decision) -> None:
+                    recorder(decision, (journal.append, observe, learned.note))
+
+                recorder = Recorder(stop, over)
+                loop = self.system.priced(self.prices).autoscaler(
+                    running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True
+                )  # fmt: skip
+                with Learned(
+                    learned_path(self.journal, self.system.planner), loop.planner
+                ) as learned:
+                    started(run)
+                    loop.run(clock, self.window_s, stop, steps)
+        finally:  # why the pipeline failed comes before what could not be written since
+            running.check()
+        return run, list(recorder.kept)
+
+
+class Recorder:
+    """Hands every decision on, keeps the newest, and sets ``stop`` when the run is over: also when
+    the journal cannot be written.
+    """
+
+    def __init__(self, stop: threading.Event, over: Callable[[], bool]) -> None:
+        self.stop = stop
+        self.over = over
+        self.kept: deque[Decision] = deque(maxlen=KEPT)
+
+    def __call__(self, decision: Decision, takers: Sequence[Observer]) -> None:
+        self.kept.append(decision)
+        failures: list[Exception] = []
+        for take in takers:
+            try:
+                take(decision)
+            except Exception as error:
+                failures.append(error)
+        if self.over():
+            self.stop.set()
+        if failures:
+            raise failures[0]
 
 
 @contextmanager

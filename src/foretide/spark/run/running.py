@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from foretide.balance import GROUPINGS
 from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
+from foretide.model import whole
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.declare.wiring import wire
@@ -182,8 +183,11 @@ class Running:
                     self.spark.conf.set(k, old)
 
     def set_replicas(self, wanted: Mapping[str, int]) -> None:
-        """From each operator's next micro-batch on. Absolute, idempotent; all or nothing."""
-        for name, n in wanted.items():
+        """From each operator's next micro-batch on. Absolute, idempotent; all or nothing: the file
+        is written before anything changes.
+        """
+        asked = {n: whole(f"replicas of operator '{n}'", r, 1) for n, r in wanted.items()}
+        for name, n in asked.items():
             if name not in self.replicas:
                 raise ActuationError(f"pipeline '{self.pipeline.name}' has no operator '{name}'")
             o = self.topology[name]
@@ -193,10 +197,19 @@ class Running:
                     f"{n}"
                 )
         with self._changing:
-            self.replicas.update(wanted)
-            replace_file(self.path / "replicas.json", msgspec.json.encode(self.replicas))
-            for name in wanted:
+            self._keep_replicas({**self.replicas, **asked})
+            self.replicas.update(asked)
+            for name in asked:
                 self._renew_limit(name)
+
+    def _keep_replicas(self, replicas: Mapping[str, int]) -> None:
+        file = self.path / "replicas.json"
+        try:
+            replace_file(file, msgspec.json.encode(replicas))
+        except OSError as error:
+            raise ActuationError(
+                f"cannot write {file}: {error.strerror}; replicas stay as they are"
+            ) from error
 
     def limit_file(self, name: str) -> Path:
         return self.path / f"limit.{name}"
@@ -210,8 +223,12 @@ class Running:
         with self._changing:
             limit = max(10, int(2 * self.pipeline.trigger_s * self.replicas[name] / max(et, 1e-9)))
             if self._limits.get(name) != limit:
-                replace_file(self.limit_file(name), str(limit).encode())
-                self._limits[name] = limit
+                try:
+                    replace_file(self.limit_file(name), str(limit).encode())
+                except OSError as error:
+                    log.warning("operator '%s' keeps its batch limit: %s", name, error)
+                else:
+                    self._limits[name] = limit
 
     def least_limit(self, consumers: Iterable[str]) -> int:
         """Events per file: no consumer's limit should be smaller than a file. 0 is no limit."""

@@ -20,10 +20,10 @@ COMPILED_PACKAGES = ("balance", "sim")
 def _drop_stale(root: Path) -> None:
     folders = [root / name for name in COMPILED_PACKAGES]
     newest = max(
-        (source.stat().st_mtime for folder in folders for source in folder.glob("*.py")),
+        (source.stat().st_mtime for folder in folders for source in folder.rglob("*.py")),
         default=0.0,
     )
-    for index in (index for folder in folders for index in (folder / "__pycache__").glob("*.nbi")):
+    for index in (index for folder in folders for index in folder.rglob("__pycache__/*.nbi")):
         try:
             if index.stat().st_mtime < newest:
                 index.unlink()

@@ -46,6 +46,18 @@ class Registry(Generic[T]):
     def __contains__(self, name: object) -> bool:
         return name in self._parts
 
+    def add(self, part: Part) -> None:
+        """Register one more part, for as long as this process runs."""
+        if part.name in self._parts:
+            raise InvalidConfig(
+                f"{self.kind} '{part.name}' is registered already: use another name"
+            )
+        self._parts[part.name] = part
+
+    def remove(self, name: str) -> None:
+        """Forget a part."""
+        del self._parts[self[name].name]
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._parts)

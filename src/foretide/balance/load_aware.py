@@ -1,7 +1,7 @@
 """Load-aware grouping (PA-SPS, algorithm 1): each event to the replica of lowest utilization.
 
-Utilization of replica j is ``U_j = n_j * et_j / span_s``, where n_j events are assigned to it and
-et_j is the busy time it measured per event. The paper computes U from *processed* events and one
+Utilization of replica j is ``U_j = n_j * service_time_j / span_s``, where n_j events are assigned
+to it and service_time_j is the busy time it measured per event. The paper computes U from *processed* events and one
 mean service time: a slow replica then looks idle, because it processes little, and receives more.
 With assigned events and each replica's own service time it receives less, as meant.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretide.balance.grouping import Feedback, Ids
+from foretide.balance.grouping import Feedback, Grouping, Ids, Traits
 from foretide.balance.keys import Keys
 from foretide.jit import entry
 from foretide.model import Array
@@ -18,33 +18,35 @@ from foretide.model import Array
 
 @entry
 def _assign(count: int, utilization: Array, step: Array, start: int) -> Ids:
-    """Greedy on utilization; round-robin from ``start`` among equals and once everybody is full."""
+    """Greedy on utilization; round-robin from ``start`` among equals and once all are full."""
     replicas = len(utilization)
     ids = np.empty(count, dtype=np.int32)
     turn = start % replicas
     for i in range(count):
-        chosen = turn
+        replica = turn
         for j in range(1, replicas):
             at = (turn + j) % replicas
-            if utilization[at] < utilization[chosen]:
-                chosen = at
-        if utilization[chosen] >= 1.0:
-            chosen = turn
-        utilization[chosen] += step[chosen]
-        ids[i] = chosen
-        turn = (chosen + 1) % replicas
+            if utilization[at] < utilization[replica]:
+                replica = at
+        if utilization[replica] >= 1.0:
+            replica = turn
+        utilization[replica] += step[replica]
+        ids[i] = replica
+        turn = (replica + 1) % replicas
     return ids
 
 
 def warm() -> None:
-    """Load the compiled code: before a daemon forks workers, so that none of them has to."""
+    """Load the compiled code before a daemon forks workers, so that they need not."""
     LoadAware().assign(np.zeros(1, dtype=np.uint64), 2)
 
 
-class LoadAware:
+class LoadAware(Grouping):
     """Starts as round-robin; learns each replica's service time from every batch (halving the
     weight of the past).
     """
+
+    traits = Traits(wants_reports=True, compiled=True)
 
     def __init__(self, memory: float = 0.5) -> None:
         self.memory = memory

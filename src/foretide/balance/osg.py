@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foretide.balance.count_min import CostSketch
-from foretide.balance.grouping import Feedback, Ids
+from foretide.balance.grouping import CostLearner, Feedback, Ids, Traits
 from foretide.balance.keys import Keys
 from foretide.jit import entry
 from foretide.model import Array
@@ -32,19 +32,19 @@ def _assign(costs: Array, order: Order, work: Array, start: int) -> Ids:
     ids = np.empty(len(costs), dtype=np.int32)
     turn = start % replicas
     for i in order:
-        chosen = turn
+        replica = turn
         for j in range(1, replicas):
             at = (turn + j) % replicas
-            if work[at] < work[chosen]:
-                chosen = at
-        work[chosen] += costs[i]
-        ids[i] = chosen
-        turn = (chosen + 1) % replicas
+            if work[at] < work[replica]:
+                replica = at
+        work[replica] += costs[i]
+        ids[i] = replica
+        turn = (replica + 1) % replicas
     return ids
 
 
 def warm() -> None:
-    """Load the compiled code: before a daemon forks workers, so that none of them has to."""
+    """Load the compiled code before a daemon forks workers, so that they need not."""
     learned = OnlineShuffle()
     keys = np.zeros(1, dtype=np.uint64)
     costs = learned.new_sketch()
@@ -53,7 +53,7 @@ def warm() -> None:
     learned.assign(keys, 2)
 
 
-class OnlineShuffle:
+class OnlineShuffle(CostLearner):
     """Round-robin until the first batch came back; then greedy on learned costs.
 
     ``memory`` weighs the past against one batch, for costs and corrections alike. Costs belong to
@@ -61,6 +61,8 @@ class OnlineShuffle:
     replicas that are gone are dropped. Tasks that assign parts of a batch side by side each apply
     their part's share of the corrections.
     """
+
+    traits = Traits(wants_reports=True, learns_costs=True, compiled=True)
 
     def __init__(
         self, epsilon: float = 0.05, delta: float = 0.05, seed: int = 0, memory: float = 0.5

@@ -20,7 +20,7 @@ from foretide.model import Decision
 from foretide.papers.paper import Cell, Claim, Row, Table
 from foretide.papers.runs import side_by_side
 from foretide.parts import Learner, Planner
-from foretide.sim.codes import GROUPINGS
+from foretide.sim.codes import COMPILED
 from foretide.sim.environment import World
 from foretide.sim.reconfigure import Restart
 from foretide.systems import System, system
@@ -163,9 +163,7 @@ def table(figure: Figure, found: Mapping[str, StreamFigures]) -> Table:
         )
         rows.append(Row(name, ours, published))
     grouping = (
-        figure.grouping
-        if figure.grouping in GROUPINGS
-        else f"shuffle in place of {figure.grouping}"
+        figure.grouping if figure.grouping in COMPILED else f"shuffle in place of {figure.grouping}"
     )
     title = (
         f"Figure {figure.number}: {figure.app}, {figure.load} stream, {grouping}, observed "

@@ -16,7 +16,7 @@ from foretide.apps import App
 from foretide.errors import InvalidConfig, NotReady, unknown
 from foretide.load import Load
 from foretide.model import Array, Host, Latency, Plan, Sample, Snapshot
-from foretide.sim.codes import GROUPINGS
+from foretide.sim.codes import grouping_code
 from foretide.sim.events.batch import BatchCosts
 from foretide.sim.events.queues import QueueModel
 from foretide.sim.fluid.model import FluidModel
@@ -120,8 +120,7 @@ class World:
             for n in self.app.topology.names
         }
         for name in grouping.values():
-            if name not in GROUPINGS:
-                raise unknown("grouping", name, GROUPINGS)
+            grouping_code(name)
         if self.settings.mode == "fluid":
             return FluidModel(
                 self.app,

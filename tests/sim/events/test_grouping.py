@@ -8,7 +8,7 @@ import pytest
 from foretide.apps import App, Service, Values
 from foretide.load import Load
 from foretide.model import Plan
-from foretide.sim.codes import GROUPINGS
+from foretide.sim.codes import COMPILED
 from foretide.sim.environment import World
 from foretide.sim.events.queues import QueueModel
 from foretide.topology import Operator, Topology
@@ -117,7 +117,7 @@ def test_osg_recovers_within_five_windows_when_values_swap_costs() -> None:
     assert max(times) <= 1.1
 
 
-@pytest.mark.parametrize("grouping", [g for g in GROUPINGS if g != "shared"])
+@pytest.mark.parametrize("grouping", [g for g in COMPILED if g != "shared"])
 @pytest.mark.parametrize("mode", ["events", "batch"])
 def test_no_event_is_lost_while_replicas_change(grouping: str, mode: str) -> None:
     world = World(APP, offered(4, 240), grouping=grouping, mode=mode, seed=2)

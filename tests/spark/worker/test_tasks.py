@@ -15,7 +15,7 @@ from foretide.errors import InvalidConfig
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.worker import meter, tasks
 from foretide.spark.worker.meter import Report
-from foretide.spark.worker.partitioning import feedback, keeps_keys
+from foretide.spark.worker.partitioning import feedback
 from foretide.spark.worker.tasks import Work, run_batches, run_events
 
 SCHEMA = pa.schema([("city", pa.int64()), ("_at", pa.float64())])
@@ -118,7 +118,7 @@ def test_the_system_s_grouping_holds_where_no_key_or_choice_says_otherwise() -> 
         "own": OnlineShuffle,
         "sql": Shuffle,
     }
-    by = {n: p.steps[n].grouped_by(keeps_keys(g)) for n, g in found.items()}
+    by = {n: p.steps[n].grouped_by(g.traits.keeps_keys) for n, g in found.items()}
     assert by == {"free": ("city", "age"), "keyed": ("city",), "chosen": (), "own": (), "sql": ()}
     with pytest.raises(InvalidConfig, match="needs busy time per replica"):
         p.frame(inputs="src", name="bad", grouping="osg")

@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from foretide.apps import App
+from foretide.balance import GROUPINGS
 from foretide.load import Load
 from foretide.model import Host, Latency, Sample
-from foretide.sim.codes import GROUPINGS, OSG
+from foretide.sim.codes import CUSTOM, OSG, grouping_code
 from foretide.sim.events import batch, engine
 from foretide.sim.events.grouping import close_groups
+from foretide.sim.events.python_groupings import PythonGroupings
 from foretide.sim.events.state import (
     DONE,
     NONE,
@@ -62,7 +64,7 @@ class QueueModel:
         self.target_s = target_s
         self.latencies = latencies
         self._engine = EVENTS if costs is None else BATCHED
-        codes = np.array([GROUPINGS[grouping[n]] for n in app.topology.names])
+        codes = np.array([grouping_code(grouping[n]) for n in app.topology.names])
         self.state = new_state(
             app,
             load,
@@ -72,6 +74,14 @@ class QueueModel:
             app.hosts or 0,
             OSG in codes,
         )
+        custom = {
+            i: GROUPINGS.build(grouping[n])
+            for i, n in enumerate(app.topology.names)
+            if codes[i] == CUSTOM
+        }
+        self._python = PythonGroupings(custom, lambda: self.state, costs is not None)
+        if custom:
+            self.state = self.state._replace(python=self._python.addresses)
         if costs is not None:
             costs.write(self.state, app)
         self._window: list[Any] = []
@@ -83,6 +93,7 @@ class QueueModel:
                 self.state = grown(self.state)
             else:
                 self._fetch()
+        self._python.check()
 
     def _fetch(self) -> None:
         n = int(self.state.count[DONE])
@@ -93,6 +104,7 @@ class QueueModel:
     def resize(self, op: int, replicas: int) -> None:
         if self.state.ops["replicas"][op] != replicas:
             self._engine.resize(self.state, op, replicas)
+            self._python.check()
 
     def pause(self, op: int, seconds: float) -> None:
         engine.pause(self.state, op, seconds)
@@ -137,6 +149,7 @@ class QueueModel:
         }
         seen = self._hosts(window_s, hosts)
         close_groups(s, window_s)
+        self._python.close_window(window_s)
         for counted in (s.w_ops, s.w_slots, s.w_edge, s.ages):
             counted[...] = 0
         return samples, summary(left, self.target_s), seen

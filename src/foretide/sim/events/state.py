@@ -54,7 +54,7 @@ SLOTS = _record(
 )
 # what groupings know of a slot: events given in this window, utilization, service time of the last
 # windows, when it is free
-FAIR = _record(f8="given utilization event_s free_at")
+FAIR = _record(f8="assigned utilization event_s free_at")
 # sums over the window, per operator and per slot
 W_OPS = _record(
     f8="arrived offered processed dropped sojourn age within gaps gap gap2 works work_s work2 "
@@ -101,6 +101,7 @@ class State(NamedTuple):
     done: Any  # end-to-end latencies not yet fetched, seconds
     fair: Any  # what groupings know of each slot
     osg: Any  # the machines of online shuffle grouping; None when no operator uses it
+    python: Any  # addresses of the callbacks of Python groupings; None when no operator uses one
 
 
 def new_state(
@@ -185,6 +186,7 @@ def new_state(
         np.zeros(1 << 16, np.float32),
         np.zeros(slots, FAIR),
         new_machine(count_ops, slots, seed=seed) if learns else None,
+        None,
     )
 
 

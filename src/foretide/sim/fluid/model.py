@@ -16,7 +16,7 @@ import numpy as np
 from foretide.apps import App, Service
 from foretide.load import Load
 from foretide.model import Array, Host, Latency, Sample
-from foretide.sim.codes import GROUPINGS, KEY, SHARED, SHUFFLE
+from foretide.sim.codes import queue_code
 from foretide.sim.fluid import flows
 from foretide.sim.fluid.flows import Flows
 from foretide.sim.fluid.variation import alike, of_ways
@@ -227,12 +227,9 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
             app.service_s(n),
             1.0,
         )
-        dealt = GROUPINGS[
-            grouping[n]
-        ]  # groupings that balance hold about what dealing out in turn holds
         op[i, [flows.SCV_SERVICE, flows.GROUPING]] = (
             scv_service(app.service[n], app),
-            dealt if dealt in (SHARED, KEY) else SHUFFLE,
+            queue_code(grouping[n]),
         )
     long, at_once = of_ways(
         np.where(back > 0, 0.0, shares), np.array([n in app.splits for n in names]), app.external()

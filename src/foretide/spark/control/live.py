@@ -101,7 +101,8 @@ class LiveRun:
     def _preload(self) -> tuple[str, ...]:
         """Modules of groupings that compile code: workers should not do that one by one."""
         chosen = [self.system.grouping, *(s.grouping for s in self.pipeline.steps.values())]
-        compiled = sorted({c for c in chosen if isinstance(c, str)} - {"shuffle", "key-hash"})
+        names = sorted({c for c in chosen if isinstance(c, str)})
+        compiled = [name for name in names if GROUPINGS.build(name).traits.compiled]
         return tuple(GROUPINGS[name].target.partition(":")[0] for name in compiled)
 
     def _loop(

@@ -220,8 +220,8 @@ class Pipeline:
         if settings.get("on_error", "fail") not in ("fail", "divert"):
             raise unknown("on_error", settings["on_error"], ("fail", "divert"))
         if isinstance(chosen := settings.get("grouping"), str):
-            _ = GROUPINGS[chosen]
-            if kind == "frame" and chosen in ("load-aware", "osg"):
+            traits = GROUPINGS.build(chosen).traits
+            if kind == "frame" and traits.wants_reports:
                 raise InvalidConfig(
                     f"grouping '{chosen}' needs busy time per replica, which a DataFrame function "
                     "does not tell: use batches"

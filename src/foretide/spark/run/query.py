@@ -20,7 +20,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
-from foretide.balance.osg import OnlineShuffle
+from foretide.balance.grouping import cost_learner
 from foretide.clock import PAUSE, POLL_S
 from foretide.errors import PipelineFailed
 from foretide.spark.declare.generator import Generator
@@ -42,7 +42,7 @@ from foretide.spark.run.ledger import Batch
 from foretide.spark.run.stopping import Brake, CutOff
 from foretide.spark.worker.columns import ERROR, OUT, STAMP, TO
 from foretide.spark.worker.meter import Report, Reports
-from foretide.spark.worker.partitioning import feedback, keeps_keys, spread
+from foretide.spark.worker.partitioning import feedback, spread
 from foretide.spark.worker.stamps import read_back
 from foretide.spark.worker.tasks import Work, run_batches, run_events
 
@@ -66,7 +66,7 @@ class OperatorQuery:
         self.checkpoint = Checkpoint(running.path / "checkpoints" / self.name)
         self.inbox = Inbox(running.path / "edges", self.name, wired.producers)
         self.grouping = wired.step.new_grouping(running.grouping)
-        self._by = wired.step.grouped_by(keeps_keys(self.grouping))
+        self._by = wired.step.grouped_by(self.grouping.traits.keeps_keys)
         self._grouping_s = 0.0
         context = running.spark.sparkContext  # made once: PySpark never forgets an accumulator
         self._assigning_s, self._reports = (
@@ -84,7 +84,7 @@ class OperatorQuery:
             {o: frozenset(s.names) for o, s in wired.gives.items()},
             wired.diverts,
             running.pipeline.sample_every,
-            self.grouping if isinstance(self.grouping, OnlineShuffle) else None,
+            cost_learner(self.grouping),
         )
 
     def start(self) -> None:
@@ -212,7 +212,7 @@ class OperatorQuery:
             ),
             spent_s,
         )
-        if reports:
+        if reports and self.grouping.traits.wants_reports:
             self.grouping.learn(feedback(self.grouping, reports, replicas, spent_s))
 
     def _again(self, frame: DataFrame, batch: int) -> None:

@@ -14,10 +14,9 @@ from pyspark import AccumulatorParam, TaskContext
 from foretide.spark.worker.columns import KEY, STAMP
 from foretide.spark.worker.stamps import summary
 
-if (
-    TYPE_CHECKING
-):  # its module compiles code, which a worker only needs when it gets such a grouping
-    from foretide.balance.osg import OnlineShuffle
+# Imports numba, which a worker needs only for a grouping that compiles code.
+if TYPE_CHECKING:
+    from foretide.balance.grouping import CostLearner
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Reports(AccumulatorParam[dict[int, Report]]):
 class Meter:
     """Gathers one task's report."""
 
-    def __init__(self, learner: OnlineShuffle | None) -> None:
+    def __init__(self, learner: CostLearner | None) -> None:
         context = TaskContext.get()
         self.report = Report(context.partitionId() if context else 0)
         self._learner = learner

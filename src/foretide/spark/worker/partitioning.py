@@ -21,20 +21,11 @@ from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 from foretide.balance.arrow_keys import keys_of
 from foretide.balance.count_min import CostSketch
 from foretide.balance.grouping import Feedback, Grouping
-from foretide.balance.key_hash import KeyHash
-from foretide.balance.osg import OnlineShuffle
-from foretide.balance.shuffle import Shuffle
-from foretide.balance.two_choices import TwoChoices
 from foretide.spark.worker.columns import KEY, REPLICA, STAMP
 from foretide.spark.worker.meter import Report
 
 ROW = (1 << 33) - 1
 """The bits of Spark's increasing id that count the rows of a task; the others are the task's."""
-
-
-def keeps_keys(grouping: Grouping) -> bool:
-    """Whether a grouping is about keys that must meet, not about what events cost."""
-    return isinstance(grouping, (KeyHash, TwoChoices))
 
 
 def spread(
@@ -50,16 +41,16 @@ def spread(
     Keys are made of the columns ``by``, or of the whole event; ``spent`` is told the seconds that a
     task took to assign.
     """
-    learns = isinstance(grouping, OnlineShuffle)
+    learns = grouping.traits.learns_costs
     if replicas == 1 and not learns:
         return frame.coalesce(1)
     names = list(by) or [c for c in frame.columns if c != STAMP]
-    if isinstance(grouping, Shuffle):
+    if grouping.traits.same_as == "round-robin":
         row = (
             sf.monotonically_increasing_id().bitwiseAND(ROW) + sf.spark_partition_id()
         )  # tasks start at different replicas
         placed = frame.withColumn(REPLICA, (row % replicas).cast("int"))
-    elif isinstance(grouping, KeyHash):
+    elif grouping.traits.same_as == "hash":
         placed = frame.withColumn(
             REPLICA, sf.pmod(sf.xxhash64(*names), sf.lit(replicas)).cast("int")
         )
@@ -121,5 +112,5 @@ def feedback(
         processed,
         span_s,
         costs,
-        expected_s if isinstance(grouping, OnlineShuffle) else None,
+        expected_s if grouping.traits.learns_costs else None,
     )

@@ -22,10 +22,9 @@ import pyarrow as pa
 from foretide.spark.worker.columns import ERROR, EVENT, KEY, OPERATOR, OUT, RESERVED, STAMP
 from foretide.spark.worker.meter import Meter, Report
 
-if (
-    TYPE_CHECKING
-):  # its module compiles code, which a worker only needs when it gets such a grouping
-    from foretide.balance.osg import OnlineShuffle
+# Imports numba, which a worker needs only for a grouping that compiles code.
+if TYPE_CHECKING:
+    from foretide.balance.grouping import CostLearner
 
 MARK = "\u2063foretide\u2063"
 """Stands before and after our own sentence inside Spark's long traces."""
@@ -50,7 +49,7 @@ class Work:
     columns: Mapping[str | None, frozenset[str]]
     diverts: bool = False
     sample_every: int = 10
-    learner: OnlineShuffle | None = None
+    learner: CostLearner | None = None
     arrived_at: float = 0.0
 
     @cached_property

@@ -8,10 +8,11 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from foretide.autoscaler import Autoscaler, Cadence
-from foretide.errors import ActuationError, NotReady
+from foretide.autoscaler import Autoscaler, Beat, Cadence
+from foretide.errors import ActuationError, InvalidConfig, NotReady
 from foretide.forecast.basic import Basic
 from foretide.guards import bounds, catch_up, patience
 from foretide.history import History
@@ -236,3 +237,54 @@ def test_run_stops_from_another_thread() -> None:
 
 def test_one_step_fits_a_screen() -> None:
     assert len(inspect.getsource(Autoscaler.step).splitlines()) <= 45
+
+
+def test_a_cadence_in_seconds_fits_any_window() -> None:
+    published = Cadence(horizon_s=30.0, plan_every_s=30.0, observe_s=1.0)
+    assert published.fitted(1.0) == Beat(30, 30, 30)
+    assert published.fitted(10.0) == Beat(3, 3, 3)
+    assert published.fitted(9.7) == published.fitted(10.2) == Beat(3, 3, 3)
+    assert published.fitted(120.0) == Beat(1, 1, 1)
+    assert (published.steps_per_window(10.0), published.steps_per_window(0.5)) == (10, 1)
+    with pytest.raises(InvalidConfig, match="plan_every_s is 0: give more than 0 seconds"):
+        Cadence(plan_every_s=0.0)
+
+
+def test_the_first_plan_comes_within_the_cadence_whatever_the_window() -> None:
+    for window_s in (1.0, 5.0, 10.0, 30.0):
+        ends = ScriptedWorld(CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: 50.0, window_s)
+        scaler = loop(ends, cadence=Cadence(plan_every_s=30.0))
+        steps = [scaler.step(window_s * i) for i in range(1, 121)]
+        planned = [d.at for d in steps if d.outcome != "observed"]
+        assert planned[0] == 30.0
+        assert np.diff(planned).tolist() == [30.0] * (len(planned) - 1)
+
+
+def test_forecasts_are_renewed_on_the_slow_beat_and_used_up_between() -> None:
+    class Counting(Basic):
+        asked = 0
+
+        def forecast(self, recent: Array, horizon: int) -> Forecast:
+            Counting.asked += 1
+            return Forecast(tuple(float(i) for i in range(horizon)))
+
+    scaler = loop(
+        world(), forecaster=Counting, cadence=Cadence(horizon_s=20.0, forecast_every_s=30.0)
+    )
+    seen = [scaler.step(10.0 * i).forecasts["parse"].mean for i in range(1, 7)]
+    assert seen == [(0, 1, 2, 3), (1, 2, 3), (2, 3)] * 2
+    assert Counting.asked == 2
+
+
+def test_what_is_still_on_its_way_is_called_off() -> None:
+    """Replicas that were asked for and have not come must not come after the plan changed."""
+    ends, actuator = world(), RecordingActuator()
+    wishes = iter([5, 1])
+
+    class Wishing:
+        def plan(self, topology: Topology, history: History, forecasts: object) -> Plan:
+            return Plan(dict.fromkeys(topology.names, next(wishes)))
+
+    scaler = Autoscaler(CHAIN, ends, Wishing(), actuator, Basic, mode="act")
+    assert [scaler.step(10.0 * i).outcome for i in (1, 2)] == ["applied", "applied"]
+    assert [p.replicas["parse"] for p in actuator.plans] == [5, 1]

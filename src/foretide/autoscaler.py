@@ -30,20 +30,65 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
-    """When and on what to plan: every ``plan_every`` windows, ``horizon`` windows ahead, from the
-    last ``lookback`` windows; forecasters learn anew every ``fit_every`` windows (None: never).
-    ``scope`` says which operators' loads are forecast."""
+    """When and on what to plan: every ``plan_every_s`` seconds, ``horizon_s`` seconds ahead;
+    forecasts are renewed every ``forecast_every_s`` seconds (None: with every plan). A system that
+    wants shorter windows than the run's measures every ``observe_s`` seconds.
+
+    Where a method counts windows and names no seconds, ``plan_every`` and ``horizon`` are windows,
+    used while their seconds are None. What a model learns from is counted in windows: the last
+    ``lookback`` are shown to it, and it learns anew every ``fit_every`` (None: never). ``scope``
+    says which operators' loads are forecast.
+    """
 
     horizon: int = 1
     plan_every: int = 1
     lookback: int = 100
     fit_every: int | None = None
     scope: Literal["sources", "operators"] = "sources"
+    horizon_s: float | None = None
+    plan_every_s: float | None = None
+    forecast_every_s: float | None = None
+    observe_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("horizon", "plan_every", "lookback", "fit_every"):
             if (windows := getattr(self, name)) is not None and windows < 1:
                 raise InvalidConfig(f"{name} is {windows}: give 1 window or more")
+        for name in ("horizon_s", "plan_every_s", "forecast_every_s", "observe_s"):
+            if (seconds := getattr(self, name)) is not None and not seconds > 0:
+                raise InvalidConfig(f"{name} is {seconds:g}: give more than 0 seconds")
+
+    def fitted(self, window_s: float) -> Beat:
+        """The cadence in windows of ``window_s`` seconds, the nearest whole number of them.
+
+        >>> Cadence(horizon_s=30.0, plan_every_s=30.0).fitted(10.0)
+        Beat(horizon=3, plan_every=3, forecast_every=3)
+        >>> Cadence(horizon=10).fitted(10.0)
+        Beat(horizon=10, plan_every=1, forecast_every=1)
+        """
+
+        def windows(seconds: float | None, otherwise: int) -> int:
+            return otherwise if seconds is None else max(1, round(seconds / window_s))
+
+        plan_every = windows(self.plan_every_s, self.plan_every)
+        return Beat(
+            windows(self.horizon_s, self.horizon),
+            plan_every,
+            max(plan_every, windows(self.forecast_every_s, plan_every)),
+        )
+
+    def steps_per_window(self, window_s: float) -> int:
+        """How many times a loop with windows of ``window_s`` seconds measures in each of them."""
+        return 1 if self.observe_s is None else max(1, int(window_s / self.observe_s + 1e-9))
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """A cadence in windows of a certain length."""
+
+    horizon: int
+    plan_every: int
+    forecast_every: int
 
 
 @dataclass
@@ -73,6 +118,8 @@ class Autoscaler:
         self._windows = 0
         self._pace: tuple[Clock, float] | None = None
         self._read_s = 0.0
+        self._forecasts: dict[str, Forecast] = {}
+        self._forecast_at = 0
 
     def step(self, now: float, gap: str | None = None) -> Decision:
         """One window: every stage's result goes into one Decision, and so does the failure that
@@ -88,9 +135,10 @@ class Autoscaler:
             snapshot = self._read(now, gap)
             self.history.append(snapshot)
             decision = replace(decision, snapshot=snapshot)
-            if self._windows % self.cadence.plan_every == 0:
+            beat = self.cadence.fitted(snapshot.window_s)
+            if self._windows % beat.plan_every == 0:
                 stage = "forecast"
-                decision = replace(decision, forecasts=self._forecast())
+                decision = replace(decision, forecasts=self._ahead(beat))
                 stage = "plan"
                 proposed = self.planner.plan(self.topology, self.history, decision.forecasts)
                 decision = replace(decision, proposed=proposed)
@@ -140,7 +188,18 @@ class Autoscaler:
             "not a rate"
         )
 
-    def _forecast(self) -> dict[str, Forecast]:
+    def _ahead(self, beat: Beat) -> dict[str, Forecast]:
+        """Forecasts from now on: new ones when they are due, else what is left of the last ones."""
+        age = self._windows - self._forecast_at
+        if self._forecasts and age < beat.forecast_every:
+            left = {n: f.after(age) for n, f in self._forecasts.items()}
+            if all(f is not None for f in left.values()):
+                return {n: f for n, f in left.items() if f is not None}
+        self._forecasts = self._forecast(beat.horizon + beat.forecast_every - beat.plan_every)
+        self._forecast_at = self._windows
+        return self._forecasts
+
+    def _forecast(self, horizon: int) -> dict[str, Forecast]:
         names = self.topology.sources if self.cadence.scope == "sources" else self.topology.names
         for name in names:
             if name not in self._forecasters:
@@ -151,9 +210,7 @@ class Autoscaler:
                 [self._forecasters[n] for n in names], [self._rates(n) for n in names]
             )
         return {
-            n: self._forecasters[n].forecast(
-                self._rates(n, self.cadence.lookback), self.cadence.horizon
-            )
+            n: self._forecasters[n].forecast(self._rates(n, self.cadence.lookback), horizon)
             for n in names
         }
 
@@ -177,11 +234,13 @@ class Autoscaler:
         return "applied"
 
     def _holds(self, plan: Plan, snapshot: Snapshot) -> bool:
-        """Whether the world already is as planned. Where no placement is planned, the hosts that
-        were seen tell how many run.
+        """Whether the environment already is as planned, with nothing else on its way. Where no
+        placement is planned, the hosts that were seen tell how many run.
         """
         running = {n: s.replicas for n, s in snapshot.samples.items()}
         if {**running, **plan.replicas} != running:
+            return False
+        if self._applied is not None and self._applied.replicas != plan.replicas:
             return False
         if plan.executors is not None and plan.placement is None and snapshot.hosts is not None:
             return plan.executors == len(snapshot.hosts)

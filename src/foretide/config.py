@@ -42,6 +42,8 @@ class SystemSettings(msgspec.Struct, frozen=True):
     plan_every: int | None = None
     lookback: int | None = None
     fit_every: int | None = None
+    horizon_s: float | None = None
+    plan_every_s: float | None = None
 
     def build(self, default: str = "srea") -> System:
         """The system with these changes; ``default`` is changed where none is named. Constants of a
@@ -55,11 +57,14 @@ class SystemSettings(msgspec.Struct, frozen=True):
             own = getattr(base, f"{kind}_constants") if chosen == getattr(base, kind) else {}
             changes[kind] = chosen
             changes[f"{kind}_constants"] = {**own, **getattr(self, f"{kind}_constants")}
-        given = {
+        given: dict[str, Any] = {
             n: getattr(self, n)
-            for n in ("horizon", "plan_every", "lookback", "fit_every")
+            for n in ("lookback", "fit_every", "horizon_s", "plan_every_s")
             if getattr(self, n) is not None
         }
+        for n in ("horizon", "plan_every"):  # windows replace the seconds that a system declares
+            if getattr(self, n) is not None:
+                given = {f"{n}_s": None, n: getattr(self, n), **given}
         changes["cadence"] = replace(base.cadence, **given)
         return replace(base, **changes)
 

@@ -227,6 +227,16 @@ class Forecast:
     def horizon(self) -> int:
         return len(self.mean)
 
+    def after(self, windows: int) -> Forecast | None:
+        """What is left of the forecast when that many windows have passed; None when nothing is.
+
+        >>> Forecast((1.0, 2.0, 3.0)).after(1)
+        Forecast(mean=(2.0, 3.0), upper=None)
+        """
+        if windows >= self.horizon:
+            return None
+        return Forecast(self.mean[windows:], self.upper and self.upper[windows:])
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

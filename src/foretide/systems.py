@@ -109,8 +109,8 @@ class System:
 
 
 _PA_SPS = Cadence(
-    horizon=30, plan_every=30, lookback=100
-)  # one observation a second, one plan every 30 (PA-SPS, section 4.1)
+    horizon_s=30.0, plan_every_s=30.0, lookback=100, observe_s=1.0
+)  # one observation a second, one plan every 30 s (PA-SPS, section 4.1)
 _BGELASOR = Cadence(horizon=10, lookback=100, fit_every=250, scope="operators")
 
 _BUILT_IN = (
@@ -156,7 +156,7 @@ _BUILT_IN = (
         {"weight": 0.3, "beta": 0.8, "combine": "max"},
         forecaster="regression",
         grouping="osg",
-        cadence=Cadence(horizon=3, lookback=3, scope="operators"),
+        cadence=Cadence(horizon_s=30.0, lookback=3, scope="operators"),
     ),
     System(
         "fugu-local",
@@ -195,7 +195,7 @@ _BUILT_IN = (
         forecaster="auto",
         quantile=0.95,
         guards={"patience": {"windows": 3}},
-        cadence=Cadence(horizon=3, scope="operators"),
+        cadence=Cadence(horizon_s=30.0, scope="operators"),
     ),
     System(
         "srea",

@@ -38,7 +38,7 @@ def invoke(*arguments: str) -> str:
 
 def test_compare_prints_one_json_object_and_nothing_else() -> None:
     found = json.loads(invoke("compare", "--app", "chain", "--systems", "srea,static", "--json"))
-    assert set(found) == {"app", "load", "window_s", "optimum_cost", "systems"}
+    assert set(found) == {"app", "load", "window_s", "lead_s", "optimum_cost", "systems"}
     assert [s["system"] for s in found["systems"]] == ["srea", "static"]
     assert all(set(s) == KEYS for s in found["systems"])
     assert (found["app"], found["load"], found["window_s"]) == (

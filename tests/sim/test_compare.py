@@ -5,11 +5,12 @@ import pytest
 from runs import FollowingWorld
 
 from foretide.apps import APPS, App, app
+from foretide.autoscaler import Beat
 from foretide.errors import InvalidConfig
 from foretide.figures.metrics import figures
 from foretide.load import Load, load
 from foretide.model import Prices
-from foretide.sim.compare import Case, compare, engine_named, observing, simulate
+from foretide.sim.compare import Case, compare, engine_named, simulate
 from foretide.systems import system
 
 STEPS = Load("steps", np.repeat([20.0, 90.0, 20.0], 100))
@@ -45,16 +46,16 @@ def test_every_system_meets_the_same_load_and_the_same_optimum() -> None:
 
 def test_json_has_the_keys_of_the_contract() -> None:
     found = compare(CASE, [system("srea")], new_world=FollowingWorld).as_dict()
-    assert list(found) == ["app", "load", "window_s", "optimum_cost", "systems"]
+    assert list(found) == ["app", "load", "window_s", "lead_s", "optimum_cost", "systems"]
     assert (found["app"], found["load"], found["window_s"]) == ("chain", "steps", 10.0)
     assert len(found["systems"][0]) == 17
 
 
 def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> None:
-    fitted, per_window = observing(system("pa-sps"), 10.0)
-    assert (per_window, fitted.cadence.plan_every, fitted.cadence.horizon) == (10, 10, 10)
-    assert observing(system("pa-sps"), 30.0)[1] == 30
-    assert observing(system("srea"), 0.5) == (system("srea"), 1)
+    published = system("pa-sps").cadence
+    assert (published.steps_per_window(10.0), published.steps_per_window(30.0)) == (10, 30)
+    assert published.fitted(1.0) == Beat(horizon=30, plan_every=30, forecast_every=30)
+    assert system("srea").cadence.steps_per_window(0.5) == 1
 
     def fine(case: Case, chosen: object) -> FollowingWorld:
         return FollowingWorld(Case(case.app, case.load, 1.0), system("srea"))
@@ -80,6 +81,35 @@ def test_impossible_cases_are_sentences() -> None:
         Case(app("chain"), STEPS, 400.0)
     with pytest.raises(InvalidConfig, match="did you mean 'events'"):
         engine_named("event")
+    with pytest.raises(InvalidConfig, match="--lead -1: give 0 seconds or more"):
+        replace(CASE, lead_s=-1.0)
+    with pytest.raises(InvalidConfig, match="--cores 0: an executor has 1 core or more"):
+        replace(CASE, cores=0)
+
+
+RISE = Load("rise", np.repeat([20.0, 90.0, 20.0], 100), interval_s=1.0)
+
+
+@pytest.mark.parametrize("lead_s", [0.0, 10.0, 25.0])
+def test_the_clairvoyant_covers_the_need_whatever_the_lead_time_is(lead_s: float) -> None:
+    case = Case(app("chain"), RISE, 5.0, engine="fluid", lead_s=lead_s)
+    record = simulate(case, system("clairvoyant"))
+    assert {s.lead_s for s in record.snapshots} == {lead_s}
+    for name, need in record.needs.items():
+        assert (record.replicas(name) >= need).all()
+    reactive = simulate(case, system("srea"))
+    late = sum(int((reactive.replicas(n) < v).sum()) for n, v in reactive.needs.items())
+    assert late > 0, "a rule that waits for the load is short while its replicas come"
+
+
+def test_executors_take_the_lead_time_and_bring_slots() -> None:
+    case = Case(app("chain"), RISE, 5.0, engine="fluid", lead_s=20.0, cores=4)
+    record = simulate(case, system("srea"))
+    slots = [s.slots for s in record.snapshots]
+    assert all(s is not None and s % 4 == 0 for s in slots)
+    for snapshot in record.snapshots:
+        assert snapshot.lead_s == 20.0
+        assert sum(x.replicas for x in snapshot.samples.values()) <= max(snapshot.slots or 0, 3)
 
 
 def test_long_loads_go_to_the_fluid_engine() -> None:

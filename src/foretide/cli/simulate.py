@@ -44,6 +44,16 @@ SeedOption = Annotated[int, typer.Option(help="the same seed gives the same even
 EngineOption = Annotated[
     str, typer.Option(help="events, fluid (long loads), batch (as Spark runs) or auto")
 ]
+LeadOption = Annotated[
+    float | None,
+    typer.Option("--lead", help="seconds from asking for capacity until it works; default: 0"),
+]
+CoresOption = Annotated[
+    int | None,
+    typer.Option(
+        "--cores", help="replicas need slots: executors of so many cores, which take the lead time"
+    ),
+]
 SettingsOption = Annotated[
     Path | None, typer.Option("--settings", help="a TOML file: your prices, and your own system")
 ]
@@ -66,6 +76,8 @@ def simulate(
     window_s: WindowOption = None,
     seed: SeedOption = 1,
     engine: EngineOption = "auto",
+    lead_s: LeadOption = None,
+    cores: CoresOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
     report: ReportOption = None,
@@ -83,6 +95,8 @@ def simulate(
         seed,
         told.prices,
         comparing.engine_named(engine),
+        lead_s=lead_s,
+        cores=cores,
     )
     _run(
         case,
@@ -104,6 +118,8 @@ def compare(
     window_s: WindowOption = None,
     seed: SeedOption = 1,
     engine: EngineOption = "auto",
+    lead_s: LeadOption = None,
+    cores: CoresOption = None,
     settings: SettingsOption = None,
     processes: Annotated[
         int | None, typer.Option(help="systems run side by side; default: one per core", min=1)
@@ -125,6 +141,8 @@ def compare(
         seed,
         told.prices,
         comparing.engine_named(engine),
+        lead_s=lead_s,
+        cores=cores,
     )
     own = [replace(told.system.build(), name=settings.stem)] if settings else []
     _run(case, [*_chosen(systems), *own], as_json, report, processes)

@@ -31,7 +31,7 @@ def demo_system(name: str) -> System:
     they are dealt out in turn, which takes a pass less than load-aware.
     """
     chosen = system(name)
-    if chosen.cadence.plan_every * WINDOW_S > 10.0:
+    if chosen.cadence.fitted(WINDOW_S).plan_every * WINDOW_S > 10.0:
         chosen = replace(
             chosen,
             cadence=Cadence(

@@ -14,14 +14,15 @@ Number = TypeVar("Number", int, float)
 
 
 def merged(decisions: Sequence[Decision]) -> Decision:
-    """The last decision, with the snapshot of all observations and each forecast as its mean over
-    as many steps.
+    """The last decision that planned, with the snapshot of all observations and each forecast as
+    its mean over as many steps.
 
     A decision alone is itself. Observations whose read failed are left out of the counts.
     """
-    last = decisions[-1]
+    planned = next((d for d in reversed(decisions) if d.plan is not None), decisions[-1])
+    last = replace(planned, at=decisions[-1].at)
     if len(decisions) == 1:
-        return last
+        return decisions[0]
     seen = [d.snapshot for d in decisions if d.snapshot is not None]
     forecasts = {
         n: Forecast(

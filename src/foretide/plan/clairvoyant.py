@@ -15,7 +15,14 @@ from foretide.history import History
 from foretide.model import Forecast, Plan, Prices
 from foretide.plan.future import Future
 from foretide.plan.need import known_service_time_s
-from foretide.plan.optimum import Schedule, needs, optimal_schedule, priced
+from foretide.plan.optimum import (
+    Schedule,
+    lead_windows,
+    needs,
+    optimal_schedule,
+    priced,
+    without_valleys,
+)
 from foretide.topology import Topology
 
 
@@ -24,7 +31,9 @@ class Clairvoyant:
     need. Never runs live.
 
     Each operator follows ``optimal_schedule`` over its whole future, begun from the replicas it had
-    when first asked.
+    when first asked. Where capacity takes time (``Snapshot.lead_s``), it asks for what the window
+    in which that capacity works needs, and does not give back what it needs again within the lead
+    time: a valley that short cannot be used.
     """
 
     def __init__(
@@ -44,16 +53,21 @@ class Clairvoyant:
             self._schedules = {
                 n: self._schedule(topology, history, n, window) for n in topology.names
             }
-        target = {n: int(self._schedules[n][window]) for n in topology.names}
+        lead = lead_windows(history.latest.lead_s, self.future.window_s)
+        ahead = slice(window, window + lead + 1)
+        target = {n: int(self._schedules[n][ahead].max()) for n in topology.names}
+        until = "" if not lead else f" and the {lead} after it, the lead time"
         reasons = {
-            n: f"the cheapest schedule has {r} replicas in window {window}, which needs {self.future.need[n][window]}"
+            n: f"the cheapest schedule has {r} replicas in window {window}{until}, which needs "
+            f"{self.future.need[n][window]}"
             for n, r in target.items()
         }
         return Plan(target, reasons)
 
     def _schedule(self, topology: Topology, history: History, name: str, window: int) -> Schedule:
         assert self.future is not None
-        need = self.future.need[name]
+        lead = lead_windows(history.latest.lead_s, self.future.window_s)
+        need = without_valleys(self.future.need[name], lead)
         ahead = optimal_schedule(
             need[window:],
             self.prices.per_window(self.future.window_s),

@@ -6,6 +6,7 @@ Pure mathematics on integer arrays; knows nothing of topologies, forecasts or ti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -95,6 +96,37 @@ def optimal_schedule(
     floor = np.searchsorted(levels, wanted)
     reached = _forward(levels.astype(float), floor, prices, float(start))
     return levels[_backward(levels.astype(float), reached, prices)]
+
+
+def lead_windows(lead_s: float | None, window_s: float) -> int:
+    """Windows until what is asked for at a window's start works, the one in which it starts
+    working not counted; an unknown lead time counts as none.
+
+    >>> lead_windows(0.0, 5.0), lead_windows(10.0, 5.0), lead_windows(12.0, 5.0)
+    (0, 2, 3)
+    """
+    return 0 if lead_s is None else math.ceil(lead_s / window_s * (1 - 1e-9))
+
+
+def without_valleys(need: Schedule, windows: int) -> Schedule:
+    """The need with every valley of ``windows`` windows or less filled: what a lead time of so many
+    windows leaves of it.
+
+    Targets are absolute and new replicas come late, so what is given back now cannot be there
+    again before the lead time is over: ``n_t = min over s in [t - L, t] of max need[s .. s + L]``.
+
+    >>> without_valleys(np.array([3, 1, 3, 1, 1, 1, 2]), 2)
+    array([3, 3, 3, 1, 1, 1, 2])
+    """
+    if windows <= 0 or not need.size:
+        return need
+    width = windows + 1
+    low, high = need.min(), np.iinfo(need.dtype).max
+    ahead = np.concatenate([np.full(windows, low), need, np.full(windows, low)])
+    highest = np.lib.stride_tricks.sliding_window_view(ahead, width).max(axis=1)[windows:]
+    before = np.concatenate([np.full(windows, high, dtype=need.dtype), highest])
+    closed: Schedule = np.lib.stride_tricks.sliding_window_view(before, width).min(axis=1)
+    return closed
 
 
 def _forward(

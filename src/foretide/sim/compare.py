@@ -8,13 +8,14 @@ simulator's own.
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from queue import Empty
 from typing import Any, Literal, Protocol, cast, get_args
 
@@ -29,6 +30,7 @@ from foretide.load import Load
 from foretide.model import Array, Decision, Plan, Prices, Snapshot
 from foretide.plan.future import Future as LoadFuture
 from foretide.plan.optimum import needs
+from foretide.sim.reconfigure import Executors, Pool
 from foretide.systems import System
 
 Engine = Literal["auto", "events", "batch", "fluid"]
@@ -62,7 +64,12 @@ class SimulatedWorld(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One app under one load. Every system starts from the replicas that the first window needs."""
+    """One app under one load. Every system starts from the replicas that the first window needs.
+
+    New replicas work ``lead_s`` seconds after they were asked for; with ``cores`` they need slots
+    in executors of so many cores, and it is executors that take that long. None leaves it to the
+    options (at once, where they say nothing).
+    """
 
     app: App
     load: Load
@@ -71,8 +78,14 @@ class Case:
     prices: Prices = field(default_factory=Prices)
     engine: Engine = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
+    lead_s: float | None = None
+    cores: int | None = None
 
     def __post_init__(self) -> None:
+        if self.lead_s is not None and not (math.isfinite(self.lead_s) and self.lead_s >= 0):
+            raise InvalidConfig(f"--lead {self.lead_s:g}: give 0 seconds or more")
+        if self.cores is not None and self.cores < 1:
+            raise InvalidConfig(f"--cores {self.cores}: an executor has 1 core or more")
         if not self.window_s > 0:
             raise InvalidConfig(f"--window {self.window_s:g}: a window lasts more than 0 seconds")
         if self.load.duration_s / self.window_s > WINDOWS_AT_MOST:
@@ -91,6 +104,15 @@ class Case:
     @property
     def windows(self) -> int:
         return len(self.load.rates(self.window_s))
+
+    @property
+    def changes(self) -> dict[str, Any]:
+        """The options of the simulation, with the reconfiguration that the lead time asks for."""
+        if self.lead_s is None and self.cores is None:
+            return dict(self.options)
+        lead_s = self.lead_s or 0.0
+        how = Pool(lead_s) if self.cores is None else Executors(self.cores, lead_s)
+        return {**self.options, "reconfiguration": how}
 
     @property
     def mode(self) -> Engine:
@@ -134,22 +156,8 @@ def simulator(case: Case, system: System) -> SimulatedWorld:
         seed=case.seed,
         grouping=system.grouping,
         replicas=case.start(),
-        **case.options,
+        **case.changes,
     )
-
-
-def observing(system: System, window_s: float) -> tuple[System, int]:
-    """The system with its observations fitted into a window, and how many there are.
-
-    A system that observes more often than it plans (PA-SPS: every second, plans every 30) keeps its
-    observations, of a second at least, and plans once a window as everybody does.
-    """
-    every = system.cadence.plan_every
-    fits = max(1, min(every, int(window_s + 1e-9)))
-    if fits == every:
-        return system, every
-    horizon = max(1, round(system.cadence.horizon * fits / every))
-    return replace(system, cadence=replace(system.cadence, plan_every=fits, horizon=horizon)), fits
 
 
 def simulate(
@@ -159,7 +167,7 @@ def simulate(
     error before anything runs.
     """
     system.new_forecaster()
-    system, per_window = observing(system, case.window_s)
+    per_window = system.cadence.steps_per_window(case.window_s)
     world, windows, need = new_world(case, system), case.windows, case.needs()
     decisions: list[Decision] = []
     told = system.priced(case.prices).foreseeing(LoadFuture(0.0, case.window_s, need))
@@ -208,6 +216,7 @@ class Comparison:
             "app": self.case.app.name,
             "load": self.case.load.name,
             "window_s": self.case.window_s,
+            "lead_s": self.case.lead_s,
             "optimum_cost": self.optimum_cost,
             "systems": [r.figures.as_dict() for r in self.runs],
         }

@@ -182,7 +182,16 @@ class World:
         self._advance(now)
         names = self._hosts.names if self._hosts else {}
         samples, latency, hosts = self._model.measure(now, window_s, names)
-        return Snapshot(now, window_s, samples, hosts if self._hosts else None, latency)
+        change = self.settings.reconfiguration
+        return Snapshot(
+            now,
+            window_s,
+            samples,
+            hosts if self._hosts else None,
+            latency,
+            lead_s=change.lead_s,
+            slots=change.slots(self._fleet, now),
+        )
 
     def _advance(self, until: float) -> None:
         if until > self.now:

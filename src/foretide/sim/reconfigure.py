@@ -46,6 +46,15 @@ class Reconfiguration(Protocol):
         """The steps from now on, oldest first; they replace all that were still to come."""
         ...
 
+    @property
+    def lead_s(self) -> float:
+        """Seconds from asking for capacity until it works."""
+        ...
+
+    def slots(self, fleet: Fleet, now: float) -> int | None:
+        """Task slots there are now; None where nothing limits them."""
+        ...
+
 
 def _resized(pieces: list[float], wanted: int, ready_at: float) -> list[float]:
     """Pieces that came last go first; new ones are there at ``ready_at``."""
@@ -74,6 +83,13 @@ class Pool:
             for t in instants
         ]
 
+    @property
+    def lead_s(self) -> float:
+        return self.activation_s
+
+    def slots(self, fleet: Fleet, now: float) -> int | None:
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class Restart:
@@ -91,6 +107,13 @@ class Restart:
         wanted = {**before, **plan.replicas}
         fleet.replicas = {n: [now] * r for n, r in wanted.items()}
         return [Step(now, wanted, self.pause_s if wanted != before else 0.0)]
+
+    @property
+    def lead_s(self) -> float:
+        return self.pause_s
+
+    def slots(self, fleet: Fleet, now: float) -> int | None:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +148,13 @@ class Executors:
             Step(t, dealt(wanted, self.cores * sum(e <= t for e in fleet.executors)))
             for t in instants
         ]
+
+    @property
+    def lead_s(self) -> float:
+        return self.start_s
+
+    def slots(self, fleet: Fleet, now: float) -> int | None:
+        return self.cores * sum(e <= now for e in fleet.executors)
 
 
 def dealt(wanted: Mapping[str, int], slots: int) -> dict[str, int]:

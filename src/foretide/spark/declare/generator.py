@@ -9,9 +9,10 @@ little Python as ten.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -134,7 +135,9 @@ class Generator:
     """A load as a source of a pipeline; it begins ``after_s`` seconds after the pipeline first
     started.
 
-    ``keys`` are uniform, or Zipf-like when ``skew`` > 0: key k has weight ``(k+1)^-skew``.
+    ``keys`` are uniform, or Zipf-like when ``skew`` > 0: key k has weight ``(k+1)^-skew``. With
+    ``payload``, a function of an event's id, events are ``id, at, raw``: ``raw`` is what it
+    returns, of the type ``payload_type``.
     """
 
     load: Load
@@ -143,6 +146,8 @@ class Generator:
     keys: int = 1000
     skew: float = 0.0
     max_events_per_batch: int = 1_000_000
+    payload: Callable[[int], Any] | None = None
+    payload_type: str = "string"
 
     @cached_property
     def timetable(self) -> Timetable:
@@ -169,14 +174,13 @@ class Generator:
         due = sf.col("start_s") + (sf.col("id") - sf.col("base") + 1) / sf.col("count") * sf.lit(
             self.timetable.interval_s
         )
-        return spans.select(
-            "*", sf.explode(sf.sequence("first", sf.col("end") - 1)).alias("id")
-        ).select(
-            "id",
-            (sf.lit(begins_at) + due).alias("at"),
-            self._key().alias("key"),
-            self._uniform("value").alias("value"),
-        )
+        events = spans.select("*", sf.explode(sf.sequence("first", sf.col("end") - 1)).alias("id"))
+        at = (sf.lit(begins_at) + due).alias("at")
+        if self.payload is not None:
+            raw = sf.udf(self.payload, self.payload_type, useArrow=True)("id").alias("raw")
+            return events.select("id", at, raw)
+        value = self._uniform("value").alias("value")
+        return events.select("id", at, self._key().alias("key"), value)
 
     def _uniform(self, salt: str) -> Column:
         bits = sf.shiftrightunsigned(sf.xxhash64(sf.lit(self.seed), sf.lit(salt), sf.col("id")), 11)

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from foretide.spark import Pipeline, Running, session
-from foretide.spark.run.ledger import Batch
+from foretide.spark.run.accounts import Delivery
 
 BATCHES, SKIPPED, SEED = 16, 4, 7
 GROUPINGS = ("shuffle", "load-aware", "osg")
@@ -83,7 +83,7 @@ def chain(grouping: str, folder: Path, setting: Setting) -> Pipeline:
     return p
 
 
-def measured(spark: SparkSession, p: Pipeline, path: Path) -> tuple[list[Batch], list[float]]:
+def measured(spark: SparkSession, p: Pipeline, path: Path) -> tuple[list[Delivery], list[float]]:
     """The warm batches of the sensitive stage, and what their micro-batches took as a whole."""
     with Running(p, spark, path) as running:
         query = running.queries["work"].query
@@ -95,12 +95,12 @@ def measured(spark: SparkSession, p: Pipeline, path: Path) -> tuple[list[Batch],
             for b in query.recentProgress
             if "addBatch" in b.durationMs
         ]
-        batches = [b for b in running.ledger.take()["work"].batches if b.reports]
+        batches = [b for b in running.accounts.take()["work"].deliveries if b.reports]
     assert len(batches) == BATCHES
     return batches[SKIPPED:], took_s[SKIPPED:]
 
 
-def busy_s(batch: Batch) -> Sequence[float]:
+def busy_s(batch: Delivery) -> Sequence[float]:
     found = [0.0] * batch.manifest.replicas
     for r in batch.reports:
         found[r.replica] = r.busy_s
@@ -112,7 +112,7 @@ def main() -> None:
     modules = ("foretide.balance.load_aware", "foretide.balance.osg")
     settings = {"spark.sql.streaming.numRecentProgressUpdates": "1000"}
     spark = session("balance", f"local[{setting.replicas + 4}]", settings=settings, preload=modules)
-    found: dict[str, list[Batch]] = {g: [] for g in GROUPINGS}
+    found: dict[str, list[Delivery]] = {g: [] for g in GROUPINGS}
     took_s: dict[str, list[float]] = {g: [] for g in GROUPINGS}
     with tempfile.TemporaryDirectory() as place:
         root = Path(place)

@@ -71,7 +71,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
 
     def ended(running: Running) -> None:
         nonlocal came_in
-        came_in = running.consumed("parse")
+        came_in = running.accounts.consumed("parse")
 
     live = LiveRun(
         pipeline,

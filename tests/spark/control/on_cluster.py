@@ -49,7 +49,7 @@ def main(master: str, path: Path) -> None:
         actuator = PipelineActuator(running, executors)
 
         def batches() -> int:
-            return running.ledger.latest("b").batch
+            return running.accounts.latest("b").batch
 
         def phase(name: str, replicas: int, wanted: int) -> None:
             actuator.apply(Plan({"a": replicas, "b": replicas}))
@@ -72,8 +72,8 @@ def main(master: str, path: Path) -> None:
         phase("six", 3, 3)
         phase("two again", 1, 1)
         until(running, lambda: len(executors.live()) == 1, "the released executors to be gone")
-        with running.ledger.changed:
-            count = running.consumed("b")
+        with running.accounts.changed:
+            count = running.accounts.consumed("b")
     found = spark.read.parquet(str(path / "edges" / "b" / "b-*" / "sink.out"))
     ids = sorted(r["id"] for r in found.select("id").collect())
     seen["exactly_once"] = ids == list(range(len(ids))) and len(ids) >= count > 0

@@ -10,8 +10,15 @@ import pytest
 from foretide.errors import NotReady
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.edge.edges import Manifest
-from foretide.spark.run.ledger import Batch, Ledger
+from foretide.spark.run.accounts import Accounts, Delivery
 from foretide.topology import Operator, Topology
+
+
+class Counted(Accounts):
+    """Counts arrivals of a source that is not ours as Spark reports them: done and waiting."""
+
+    def arrivals(self, name: str, at: float, lag: int = 0) -> tuple[int, int]:
+        return 0, self.consumed(name) + lag
 
 
 class Pretended:
@@ -19,7 +26,7 @@ class Pretended:
 
     def __init__(self) -> None:
         self.topology = Topology((Operator("sql"),))
-        self.ledger = Ledger({"sql": None})
+        self.accounts = Counted({"sql": None})
         wired = SimpleNamespace(
             step=SimpleNamespace(kind="frame"), sources=("kafka",), diverts=False
         )
@@ -32,16 +39,11 @@ class Pretended:
     def lag(self, name: str) -> int:
         return self.waiting
 
-    def consumed(self, name: str) -> int:
-        return sum(self.ledger.latest(name).consumed.values())
-
-    def arrivals(self, name: str, at: float, lag: int) -> tuple[int, int]:
-        return 0, self.consumed(name) + lag
-
     def done(self, events: int) -> None:
-        last = self.ledger.latest("sql")
-        manifest = Manifest(last.batch + 1, 0.0, 2, {"kafka": self.consumed("sql") + events})
-        self.ledger.add("sql", Batch(manifest, {"kafka": events}, {}))
+        last = self.accounts.latest("sql")
+        consumed = {"kafka": self.accounts.consumed("sql") + events}
+        manifest = Manifest(last.batch + 1, 0.0, 2, consumed)
+        self.accounts.add("sql", Delivery(manifest, {"kafka": events}, {}))
 
 
 def probed(task_s: list[float]) -> tuple[Pretended, PipelineProbe]:

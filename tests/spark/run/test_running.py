@@ -18,8 +18,7 @@ from foretide.load import Load
 from foretide.spark import Generator, Pipeline, Running
 from foretide.spark.control.executors import Executors
 from foretide.spark.control.probe import PipelineProbe
-from foretide.spark.run.ledger import Batch
-from foretide.spark.run.query import OperatorQuery
+from foretide.spark.run.accounts import Delivery
 
 pytestmark = pytest.mark.spark
 
@@ -33,19 +32,18 @@ def new(name: str = "p", events: int = EVENTS, **generator: Any) -> Pipeline:
     return p
 
 
-class Probed(Running):
+class FirstWindow:
     """Opens the probe's first window just before the first batch counts, however long the start
     took.
     """
 
     probe: PipelineProbe | None = None
 
-    def delivered(self, query: OperatorQuery, batch: Batch, spent_s: float) -> None:
+    def __call__(self, running: Running, name: str, delivery: Delivery) -> None:
         if self.probe is None:
-            self.probe = PipelineProbe(self, Executors(self.spark), target_latency_s=1000.0)
+            self.probe = PipelineProbe(running, Executors(running.spark), target_latency_s=1000.0)
             with pytest.raises(NotReady):
-                self.probe.read(self.started_at)
-        super().delivered(query, batch, spent_s)
+                self.probe.read(running.started_at)
 
 
 def ids(frame: DataFrame) -> list[int]:
@@ -75,11 +73,12 @@ def test_a_chain_with_a_split_and_dead_letters_loses_nothing(
 
     p.sink("evens", inputs="large")
     p.sink("odds", inputs="parse:odd")
-    with Probed(p, spark, tmp_path) as running:
+    opening = FirstWindow()
+    with Running(p, spark, tmp_path, on_delivery=opening) as running:
         running.set_replicas({"large": 3})
         running.wait()
-        assert running.probe is not None
-        snapshot = running.probe.read(running.started_at + 10.0).check(running.topology)
+        assert opening.probe is not None
+        snapshot = opening.probe.read(running.started_at + 10.0).check(running.topology)
         good = [i for i in range(EVENTS) if i % 10 != 7]
         assert ids(running.read("evens")) == [i for i in good if i % 2 == 0 and i >= 100]
         assert ids(running.read("odds")) == [i for i in good if i % 2]
@@ -97,7 +96,9 @@ def test_a_chain_with_a_split_and_dead_letters_loses_nothing(
         ) as pool:  # a loop's thread and the threads of batches renew one operator's limit at once
             list(pool.map(lambda n: running.set_replicas({"large": 1 + n % 4}), range(400)))
         assert json.loads((tmp_path / "replicas.json").read_bytes()) == running.replicas
-        assert int(running.limit_file("large").read_text()) == running.least_limit(["large"])
+        assert int(running.folder.limit_file("large").read_text()) == running.limits.per_file(
+            ["large"]
+        )
 
     parse_sample, large_sample = snapshot.samples["parse"], snapshot.samples["large"]
     assert (parse_sample.processed, parse_sample.dropped, parse_sample.backlog) == (300, 30, 0)
@@ -194,7 +195,7 @@ def test_a_diamond_counts_each_event_once_per_path(spark: SparkSession, tmp_path
         assert Counter((r["id"], *r["path"]) for r in rows) == Counter(
             (i, s) for i in range(EVENTS) for s in ("left", "right")
         )
-        assert running.ledger.latest("bottom").consumed == {"left": EVENTS, "right": EVENTS}
+        assert running.accounts.latest("bottom").consumed == {"left": EVENTS, "right": EVENTS}
 
 
 def test_a_loop_drains(spark: SparkSession, tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def test_a_loop_drains(spark: SparkSession, tmp_path: Path) -> None:
     with Running(p, spark, tmp_path) as running:
         running.wait()
         assert ids(running.read("out")) == list(range(90))
-        assert running.ledger.latest("detect").consumed == {"ingest": 90, "detect": 30 + 60}
+        assert running.accounts.latest("detect").consumed == {"ingest": 90, "detect": 30 + 60}
         assert running.backlog("detect") == 0
 
 
@@ -274,9 +275,9 @@ def test_an_edge_directory_that_vanishes_while_running_is_one_sentence(
     p.source("events", Generator(Load("endless", np.full(600, 50.0))))
     p.operator(inputs="events", name="a")(lambda e: e)
     with Running(p, spark, tmp_path) as running:
-        with running.ledger.changed:
-            assert running.ledger.changed.wait_for(
-                lambda: running.ledger.latest("a").batch >= 0, 120
+        with running.accounts.changed:
+            assert running.accounts.changed.wait_for(
+                lambda: running.accounts.latest("a").batch >= 0, 120
             )
         (tmp_path / "edges").rename(tmp_path / "hidden")
         with pytest.raises(PipelineFailed, match=r"is gone|has vanished"):
@@ -331,7 +332,7 @@ def test_every_grouping_works_on_spark(spark: SparkSession, tmp_path: Path, grou
     with Running(p, spark, tmp_path) as running:
         running.wait()
         assert ids(running.read("out")) == list(range(EVENTS))
-        reports = [r for b in running.ledger.take()["a"].batches for r in b.reports]
+        reports = [r for b in running.accounts.take()["a"].deliveries for r in b.reports]
     assert {r.replica for r in reports} == {0, 1, 2}
     assert sum(r.processed for r in reports) == EVENTS
 

@@ -15,37 +15,32 @@ from foretide.spark.edge.checkpoint import Checkpoint
 pytestmark = pytest.mark.spark
 
 
-class Paced(Running):
-    """Leaves the limit of a batch as it is: there are batches enough for every number of replicas,
-    however fast or late they are.
-    """
-
-    def _renew_limit(self, name: str) -> None:
-        pass
+PACED = {"totals": 60}
+"""Events per batch: enough batches for every number of replicas, however fast or slow they are."""
 
 
 def until(running: Running, test: Callable[[], bool]) -> None:
-    with running.ledger.changed:
+    with running.accounts.changed:
         while not test():
             running.check()
-            assert running.ledger.changed.wait(120), "no batch came"
+            assert running.accounts.changed.wait(120), "no batch came"
 
 
 def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2_and_after_a_crash(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    (tmp_path / "limit.totals").write_text("60")
-    with Paced(counting(900), spark, tmp_path) as running:
+    with Running(counting(900), spark, tmp_path, batch_limits=PACED) as running:
         assert running.topology["totals"].stateful
         for replicas in (4, 2):
-            seen = running.ledger.latest("totals").batch
-            until(running, lambda seen=seen: running.ledger.latest("totals").batch > seen)
+            seen = running.accounts.latest("totals").batch
+            until(running, lambda seen=seen: running.accounts.latest("totals").batch > seen)
             running.set_replicas({"totals": replicas})
             until(
-                running, lambda wanted=replicas: running.ledger.latest("totals").replicas == wanted
+                running,
+                lambda wanted=replicas: running.accounts.latest("totals").replicas == wanted,
             )
         running.wait()
-        used = {b.manifest.replicas for b in running.ledger.take()["totals"].batches}
+        used = {b.manifest.replicas for b in running.accounts.take()["totals"].deliveries}
         assert used == {1, 4, 2}
         assert found(running) == dict.fromkeys(range(0, 90, 10), 100)
 
@@ -53,7 +48,7 @@ def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2_and_after_
     checkpoint = Checkpoint(tmp_path / "checkpoints" / "totals")
     for committed in (f"{checkpoint.last_batch()}", f".{checkpoint.last_batch()}.crc"):
         (checkpoint.root / "commits" / committed).unlink(missing_ok=True)
-    with Paced(counting(1000), spark, tmp_path) as running:
+    with Running(counting(1000), spark, tmp_path, batch_limits=PACED) as running:
         running.wait()
         assert found(running) == dict.fromkeys(range(0, 100, 10), 100)
 

@@ -40,18 +40,20 @@ def stopped_at_work(spark: SparkSession, path: Path) -> int:
     events the stop let pass.
     """
     with Running(chain(10, 0.05), spark, path) as started:
-        while not started.consumed("wait") or started.queries["wait"].in_flight is not None:
+        while (
+            not started.accounts.consumed("wait") or started.queries["wait"].in_flight is not None
+        ):
             started.check()
             time.sleep(0.002)
         while started.queries["wait"].in_flight is None:  # the next batch has just begun
             started.check()
             time.sleep(0.002)
-        before = started.consumed("wait")
+        before = started.accounts.consumed("wait")
     assert [q.query.exception() for q in started.queries.values() if q.query is not None] == [
         None,
         None,
     ]
-    return started.consumed("wait") - before
+    return started.accounts.consumed("wait") - before
 
 
 def test_a_stop_comes_between_batches_or_cuts_one_off_and_loses_nothing(

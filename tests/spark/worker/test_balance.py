@@ -17,8 +17,7 @@ from foretide.balance.shuffle import Shuffle
 from foretide.errors import InvalidConfig
 from foretide.load import Load
 from foretide.spark import Generator, Pipeline, Running
-from foretide.spark.run.ledger import Batch
-from foretide.spark.run.query import OperatorQuery
+from foretide.spark.run.accounts import Delivery
 from foretide.spark.worker.partitioning import spread
 
 pytestmark = pytest.mark.spark
@@ -26,23 +25,16 @@ pytestmark = pytest.mark.spark
 PER_BATCH = 40
 
 
-class Changing(Running):
-    """Sets the next count of ``counts`` after every delivered batch."""
-
-    counts: Sequence[int] = ()
-
-    def delivered(self, query: OperatorQuery, batch: Batch, spent_s: float) -> None:
-        super().delivered(query, batch, spent_s)
-        at = min(batch.manifest.batch + 1, len(self.counts) - 1)
-        self.set_replicas({query.name: self.counts[at]})
-
-
 def started(
     p: Pipeline, spark: SparkSession, path: Path, counts: Sequence[int], grouping: str
-) -> Changing:
-    changing = type("ChangingRun", (Changing,), {"counts": counts})
-    found: Changing = changing(p, spark, path, grouping=grouping)
-    return found
+) -> Running:
+    """Sets the next number of replicas in ``counts`` after every delivered batch."""
+
+    def change(running: Running, name: str, delivery: Delivery) -> None:
+        at = min(delivery.manifest.batch + 1, len(counts) - 1)
+        running.set_replicas({name: counts[at]})
+
+    return Running(p, spark, path, grouping=grouping, on_delivery=change)
 
 
 def pipeline(batches: int, **settings: Any) -> Pipeline:
@@ -72,7 +64,7 @@ def test_osg_loses_nothing_and_keeps_its_estimates_from_2_to_8_to_3_replicas(
     with started(p, spark, tmp_path, counts, "osg") as running:
         running.wait()
         rows = running.read("out").collect()
-        batches = [b for b in running.ledger.take()["work"].batches if b.events]
+        batches = [b for b in running.accounts.take()["work"].deliveries if b.events]
         grouping = running.queries["work"].grouping
     assert sorted(r["id"] for r in rows) == list(range(len(counts) * PER_BATCH))
     assert [b.manifest.replicas for b in batches] == counts
@@ -104,7 +96,7 @@ def test_keyed_operators_keep_keys_together_at_any_replica_count(
     with started(p, spark, tmp_path, counts, "osg") as running:
         running.wait()
         rows = running.read("out").collect()
-        batches = [b for b in running.ledger.take()["work"].batches if b.events]
+        batches = [b for b in running.accounts.take()["work"].deliveries if b.events]
         assert isinstance(running.queries["work"].grouping, KeyHash)
     assert sorted(r["id"] for r in rows) == list(range(len(counts) * PER_BATCH))
     assert [b.manifest.replicas for b in batches] == counts

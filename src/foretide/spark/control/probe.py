@@ -13,7 +13,7 @@ from dataclasses import replace
 from foretide.errors import NotReady
 from foretide.model import Host, Latency, Sample, Snapshot
 from foretide.spark.control.executors import Executors
-from foretide.spark.run.ledger import Window
+from foretide.spark.run.accounts import Window
 from foretide.spark.run.running import Running
 from foretide.spark.worker.stamps import latency
 
@@ -34,10 +34,10 @@ class PipelineProbe:
         self.running.check()
         last_at, self._last_at = self._last_at, now
         lags = {n: self.running.lag(n) for n in self.running.topology.names}
-        with self.running.ledger.changed:
-            windows = self.running.ledger.take()
-            arrivals = {n: self.running.arrivals(n, now, lags[n]) for n in windows}
-            waiting = {n: sum(arrivals[n]) - self.running.consumed(n) for n in windows}
+        with self.running.accounts.changed:
+            windows = self.running.accounts.take()
+            arrivals = {n: self.running.accounts.arrivals(n, now, lags[n]) for n in windows}
+            waiting = {n: sum(arrivals[n]) - self.running.accounts.consumed(n) for n in windows}
         before = dict(self._arrivals)
         # What waits in a source that is not ours can be told twice for a moment; what was counted
         # once is not counted again.
@@ -46,7 +46,7 @@ class PipelineProbe:
             self._arrivals[n] = max(found[0], inside), max(found[1], outside)
         hosts = self.executors.utilization(now)
         first = last_at is None or now <= last_at
-        task_s = {n: self._task_s(n) for n, window in windows.items() if first or window.batches}
+        task_s = {n: self._task_s(n) for n, window in windows.items() if first or window.deliveries}
         if last_at is None or now <= last_at:
             raise NotReady("the pipeline has just started: the first window is not over")
         samples = {}
@@ -90,7 +90,7 @@ class PipelineProbe:
             replica_busy_s=by_replica[0] if by_replica else None,
             replica_processed=by_replica[1] if by_replica else None,
             scv_service=window.scv_service,
-            batches=float(sum(1 for b in window.batches if b.events)),
+            batches=float(sum(1 for b in window.deliveries if b.events)),
             batch_s=window.batch_s,
         )
 

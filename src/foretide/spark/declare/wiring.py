@@ -1,5 +1,5 @@
-"""Wiring: from the declaration to operators with known schemas and outgoing channels. Every mistake
-is an error here.
+"""Wiring: from the declaration to operators with known inputs and schemas. Every mistake is an error
+here.
 
 Needs a session (Spark parses schemas, predicates and DataFrame functions) but starts nothing.
 """
@@ -8,34 +8,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType, DoubleType, StringType, StructField, StructType
+from pyspark.sql.types import DataType, DoubleType, StructField, StructType
 
 from foretide.errors import InvalidConfig
 from foretide.spark.declare.generator import Generator
-from foretide.spark.declare.pipeline import Input, Pipeline, Sink, Source, Step
-from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, OUT, RESERVED, STAMP
+from foretide.spark.declare.pipeline import Pipeline, Source, Step
+from foretide.spark.worker.columns import RESERVED, STAMP
 
 _STATEFUL = re.compile(
     r"^[\s:+~-]*(Aggregate|Deduplicate|FlatMapGroups|TransformWithState|GlobalLimit|Distinct)",
     re.MULTILINE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """Events that are written once and given to every folder in ``folders``: one output and one
-    predicate of an operator.
-    """
-
-    output: str | None
-    predicate: str | None
-    columns: tuple[str, ...]
-    folders: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -50,9 +38,6 @@ class Wired:
     takes: StructType
     gives: Mapping[str | None, StructType]
     stateful: bool
-    channels: tuple[Channel, ...] = ()
-    sinks: tuple[Sink, ...] = ()
-    written: StructType = field(default_factory=StructType)
 
     @property
     def name(self) -> str:
@@ -103,9 +88,7 @@ def open_source(spark: SparkSession, source: Source, started_at: float) -> DataF
 
 
 def wire(pipeline: Pipeline, spark: SparkSession) -> dict[str, Wired]:
-    """Every operator with its schemas and channels, in topological order; InvalidConfig on any
-    mistake.
-    """
+    """Every operator with its schemas, in topological order; InvalidConfig on any mistake."""
     order = pipeline.topology().order
     opened = {n: _bare(open_source(spark, s, 0.0).schema) for n, s in pipeline.sources.items()}
     gives: dict[str, Mapping[str | None, StructType]] = {}
@@ -132,7 +115,7 @@ def wire(pipeline: Pipeline, spark: SparkSession) -> dict[str, Wired]:
                 w.takes,
                 opened[i.producer] if i.producer in opened else gives[i.producer][i.output],
             )
-    return {n: _with_channels(pipeline, spark, w) for n, w in wired.items()}
+    return wired
 
 
 def _takes(
@@ -163,7 +146,7 @@ def _gives(
             given[output] = takes if ddl is None else _checked(step.name, StructType.fromDDL(ddl))
         except PySparkException as error:
             raise InvalidConfig(
-                f"operator '{step.name}': schema '{ddl}' cannot be read: {_first_line(error)}"
+                f"operator '{step.name}': schema '{ddl}' cannot be read: {first_line(error)}"
             ) from error
     if step.key is not None and step.key not in takes.names:
         raise InvalidConfig(
@@ -211,61 +194,6 @@ def apply_frame(step: Step, frame: DataFrame) -> DataFrame:
     return result
 
 
-def _with_channels(pipeline: Pipeline, spark: SparkSession, w: Wired) -> Wired:
-    readers = [
-        (f"to.{s.name}", i)
-        for s in pipeline.steps.values()
-        for i in s.inputs
-        if i.producer == w.name
-    ]
-    sinks = tuple(k for k in pipeline.sinks.values() if k.input.producer == w.name)
-    readers += [(f"sink.{k.name}", k.input) for k in sinks]
-    folders: dict[Input, list[str]] = {}
-    for folder, i in readers:
-        folders.setdefault(i, []).append(folder)
-        if i.predicate is not None:
-            _check_predicate(spark, folder, i, w.gives[i.output])
-    columns: dict[str, StructField] = {}
-    for schema in w.gives.values():
-        for f in schema:
-            if columns.setdefault(f.name, f).dataType != f.dataType:
-                raise InvalidConfig(
-                    f"operator '{w.name}': outputs disagree about column '{f.name}'; give it one "
-                    "type or two names"
-                )
-    written = [*columns.values(), StructField(STAMP, DoubleType())]
-    if None not in w.gives:
-        written.append(StructField(OUT, StringType()))
-    if w.diverts:
-        written += [StructField(c, StringType()) for c in (OPERATOR, ERROR, EVENT)]
-    channels = tuple(
-        Channel(i.output, i.predicate, (*w.gives[i.output].names, STAMP), tuple(found))
-        for i, found in folders.items()
-    )
-    return Wired(
-        w.step,
-        w.sources,
-        w.producers,
-        w.takes,
-        w.gives,
-        w.stateful,
-        channels,
-        sinks,
-        StructType(written),
-    )
-
-
-def _check_predicate(spark: SparkSession, folder: str, given: Input, schema: StructType) -> None:
-    try:
-        spark.createDataFrame([], stamped(schema)).where(sf.expr(str(given.predicate)))
-    except PySparkException as error:
-        reader = folder.partition(".")[2]
-        raise InvalidConfig(
-            f"'{reader}' reads '{given.producer}' where \"{given.predicate}\", which Spark "
-            f"refuses: {_first_line(error)}"
-        ) from error
-
-
 def _same(reader: str, producer: str, takes: StructType, comes: StructType) -> None:
     wanted, found = {f.name: f.dataType for f in takes}, {f.name: f.dataType for f in comes}
     if wanted == found:
@@ -299,5 +227,6 @@ def _bare(schema: DataType) -> StructType:
     return StructType([f for f in schema.toNullable() if f.name != STAMP])
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of an error's text, or its type when it has none."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,91 +1,103 @@
-"""One operator as one streaming query: take a batch, spread it over the replicas of this moment,
-work, deliver.
+"""One operator as one streaming query: take a batch, run it on the replicas of this moment, deliver
+it, account for it.
 
-Exactly once: Spark logs what a batch takes before it runs; the outbox makes all it gives visible by
-one rename. A batch that was delivered before a crash is skipped when Spark replays it.
+Exactly once: Spark logs what a batch takes before it runs; the outbox makes all its results visible
+by one rename. A batch that was delivered before a crash is skipped when Spark replays it.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from pyspark.sql import Column, DataFrame, Observation
-from pyspark.sql import functions as sf
-from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from foretide.balance.grouping import cost_learner
 from foretide.clock import PAUSE, POLL_S
 from foretide.errors import PipelineFailed
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.wiring import Wired, apply_frame, open_source, stamped
-from foretide.spark.edge.checkpoint import Checkpoint
-from foretide.spark.edge.edges import (
-    File,
-    Inbox,
-    Manifest,
-    Outbox,
-    Piece,
-    discard,
-    plus,
-    share,
-    tidy,
-)
+from foretide.spark.edge.edges import Inbox, Manifest, Piece, discard, plus
 from foretide.spark.edge.source import edge_stream
-from foretide.spark.run.ledger import Batch
+from foretide.spark.run.accounts import Accounts, Delivery
+from foretide.spark.run.channels import Channels
+from foretide.spark.run.folder import RunFolder
+from foretide.spark.run.limits import Limits
+from foretide.spark.run.runners import Outcome, runner_of
 from foretide.spark.run.stopping import Brake, CutOff
-from foretide.spark.worker.columns import ERROR, OUT, STAMP, TO
-from foretide.spark.worker.meter import Report, Reports
-from foretide.spark.worker.partitioning import feedback, spread
+from foretide.spark.worker.partitioning import feedback
 from foretide.spark.worker.stamps import read_back
-from foretide.spark.worker.tasks import Work, run_batches, run_events
-
-if TYPE_CHECKING:
-    from foretide.spark.run.running import Running
 
 START_TRIES = 3
-DEAD = "dead"
+
+
+@dataclass(frozen=True)
+class Facilities:
+    """What a query may use of the pipeline that runs it. ``replicas`` changes while it runs."""
+
+    spark: SparkSession
+    pipeline: str
+    trigger_s: float
+    sample_every: int
+    grouping: str
+    started_at: float
+    folder: RunFolder
+    accounts: Accounts
+    replicas: Mapping[str, int]
+    limits: Limits
+    ending: Callable[[], bool]
+    failed: Callable[[str, Exception], PipelineFailed]
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What a batch takes: files per producer, and events per source that counts its own. Spark
+    logged it at ``logged_at``; it runs on ``replicas``.
+    """
+
+    batch: int
+    replicas: int
+    logged_at: float
+    pieces: Mapping[str, list[Piece]]
+    generated: Mapping[str, int]
+
+    @property
+    def files(self) -> list[Piece]:
+        return [p for pieces in self.pieces.values() for p in pieces]
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """Events per input, where they are known beforehand."""
+        by_producer = {p: sum(f.events for f in files) for p, files in self.pieces.items()}
+        return by_producer | dict(self.generated)
+
+    def waited_s(self, now: float) -> float:
+        """Seconds between delivery and ``now``, summed over the events from operators."""
+        return sum(f.events * (now - f.delivered_at) for f in self.files)
 
 
 class OperatorQuery:
     """Runs one wired operator until stopped. Its batches run one after another, on a thread of
-    Spark's.
+    Spark's. ``in_flight`` are the replicas of the batch that runs now.
     """
 
-    def __init__(self, wired: Wired, running: Running) -> None:
+    def __init__(self, wired: Wired, channels: Channels, facilities: Facilities) -> None:
         self.wired = wired
         self.name = wired.name
-        self.running = running
-        self.outbox = Outbox(running.path / "edges" / self.name)
-        self.checkpoint = Checkpoint(running.path / "checkpoints" / self.name)
-        self.inbox = Inbox(running.path / "edges", self.name, wired.producers)
-        self.grouping = wired.step.new_grouping(running.grouping)
-        self._by = wired.step.grouped_by(self.grouping.traits.keeps_keys)
-        self._grouping_s = 0.0
-        context = running.spark.sparkContext  # made once: PySpark never forgets an accumulator
-        self._assigning_s, self._reports = (
-            context.accumulator(0.0),
-            context.accumulator(dict[int, Report](), Reports()),
-        )
+        self.channels = channels
+        self.outbox = facilities.folder.outbox(self.name)
+        self.checkpoint = facilities.folder.checkpoint(self.name)
+        self.inbox = Inbox(facilities.folder.edges, self.name, wired.producers)
+        self.grouping = wired.step.new_grouping(facilities.grouping)
         self.in_flight: int | None = None
-        self._reported = -1
         self.query: StreamingQuery | None = None
+        self._use = facilities
+        self._runner = runner_of(wired, self.grouping, channels.written, facilities.sample_every)
         self._brake = Brake(self.name)
-        self._work = Work(
-            self.name,
-            wired.step.function,
-            to_arrow_schema(wired.written, timezone="UTC"),
-            {o: frozenset(s.names) for o, s in wired.gives.items()},
-            wired.diverts,
-            running.pipeline.sample_every,
-            cost_learner(self.grouping),
-        )
+        self._last_reported = -1
 
     def start(self) -> None:
         """Return when the query has opened its sources.
@@ -94,55 +106,47 @@ class OperatorQuery:
         so queries start one after another and one that failed this way is started again.
         """
         for tries_left in reversed(range(START_TRIES)):
-            self._start()
-            assert self.query is not None
-            while self.query.isActive and not self.query.status["message"].startswith(
+            query = self.query = self._start()
+            while query.isActive and not query.status["message"].startswith(
                 ("Waiting", "Processing")
             ):
                 time.sleep(0.05)
-            error = self.query.exception()
+            error = query.exception()
             if error is None or tries_left == 0 or "failed to connect back" not in str(error):
                 return
 
-    def _start(self) -> None:
-        spark, step = self.running.spark, self.wired.step
-        parts = [open_source(spark, s, self.running.started_at) for s in self.wired.sources]
-        taken = self.wired.takes if self.wired.stamped_late else stamped(self.wired.takes)
-        parts = [p.select(*taken.names) for p in parts]
-        if self.wired.producers:
-            where = (self.running.path / "edges", self.name, self.wired.producers)
-            pause_s = PAUSE * self.running.pipeline.trigger_s
-            parts.append(
-                edge_stream(
-                    spark,
-                    where,
-                    stamped(self.wired.takes),
-                    self.running.limit_file(self.name),
-                    pause_s,
-                )
-            )
-        frame = parts[0]
-        for part in parts[1:]:
-            frame = frame.unionByName(part)
-        conf = (
-            {"spark.sql.shuffle.partitions": str(step.max_replicas)} if self.wired.stateful else {}
-        )
+    def _start(self) -> StreamingQuery:
+        use, step = self._use, self.wired.step
+        frame = self._input()
+        conf = {}
         if self.wired.stateful:
+            conf["spark.sql.shuffle.partitions"] = str(step.max_replicas)
             frame = apply_frame(step, frame)
-        every_s = (
-            self.running.pipeline.trigger_s
-            if self.wired.sources
-            else min(POLL_S, self.running.pipeline.trigger_s)
-        )
-        with self.running.settings(self.name, conf):
-            self.query = (
+        every_s = use.trigger_s if self.wired.sources else min(POLL_S, use.trigger_s)
+        with session_settings(use.spark, self.name, conf):
+            return (
                 frame.writeStream.foreachBatch(self._batch)
-                .queryName(f"{self.running.pipeline.name}.{self.name}")
+                .queryName(f"{use.pipeline}.{self.name}")
                 .outputMode(step.output_mode)
                 .option("checkpointLocation", str(self.checkpoint.root))
                 .trigger(processingTime=f"{round(every_s * 1000)} milliseconds")
                 .start()
             )
+
+    def _input(self) -> DataFrame:
+        """All inputs as one streaming DataFrame: the sources, then the edges."""
+        use, wired = self._use, self.wired
+        taken = wired.takes if wired.stamped_late else stamped(wired.takes)
+        parts = [open_source(use.spark, s, use.started_at) for s in wired.sources]
+        parts = [p.select(*taken.names) for p in parts]
+        if wired.producers:
+            where = (use.folder.edges, self.name, wired.producers)
+            limit_file, pause_s = use.folder.limit_file(self.name), PAUSE * use.trigger_s
+            parts.append(edge_stream(use.spark, where, stamped(wired.takes), limit_file, pause_s))
+        frame = parts[0]
+        for part in parts[1:]:
+            frame = frame.unionByName(part)
+        return frame
 
     def stop(self, until: float) -> None:
         if self.query is not None:
@@ -150,93 +154,51 @@ class OperatorQuery:
 
     def _batch(self, frame: DataFrame, batch: int) -> None:
         try:
-            if self.running.ending:
+            if self._use.ending():
                 self._brake.hold(lambda: self.query)
             self._step(frame, batch)
-        except Exception as error:  # what goes to Spark is short: it looks through the whole text in a way that long ones overflow
-            ended = self.running.ending
-            raise CutOff(self.name) if ended else self.running.failed(self.name, error) from None
+        except Exception as error:  # Spark gets a short text: it overflows on long ones
+            if self._use.ending():
+                raise CutOff(self.name) from None
+            raise self._use.failed(self.name, error) from None
         finally:
             self.in_flight = None
 
     def _step(self, frame: DataFrame, batch: int) -> None:
         self._forget(batch - 1)
         if self.outbox.has(batch):
-            self._again(frame, batch)
+            self._replay(frame, batch)
             return
-        replicas = self.in_flight = self.running.replicas[self.name]
-        pieces, generated = self._taken(batch)
+        intake = self._take(batch)
         staging = self.outbox.stage(batch)
         begun = time.perf_counter()
-        logged_at = self.checkpoint.instant(batch)
-        work = replace(self._work, arrived_at=logged_at)
-        count, reports = self._run(
-            frame, replicas, [p for found in pieces.values() for p in found], work, staging
-        )
+        outcome = self._run(frame, intake, staging)
         spent_s = time.perf_counter() - begun
-        consumed = {p: sum(f.events for f in found) for p, found in pieces.items()} | generated
-        if count is not None and (
-            others := [s.name for s in self.wired.sources if s.name not in generated]
-        ):
-            consumed[others[0]] = count - sum(consumed.values())
-        if self.wired.stateful and self.wired.sources and not pieces and not generated:
-            consumed[self.wired.sources[0].name] = self._counted_late()
-        files = self._folders(staging)
-        latency_of = None if reports else read_back(staging, files)
-        delivered = {folder: sum(n for _, n in found) for folder, found in files.items()}
-        before = self.running.ledger.latest(self.name)
-        totals = plus(before.consumed, consumed), plus(before.delivered, delivered)
-        manifest = Manifest(batch, time.time(), replicas, *totals, files)
-        self.outbox.deliver(staging, manifest)
-        self._write_sinks(frame, batch)
-        now = time.time()
-        waited_s = sum(now * r.processed - r.stamp_sum for r in reports) if reports else None
-        if pieces:
-            waited_s = sum(
-                f.events * (now - f.delivered_at) for found in pieces.values() for f in found
-            )
-        took_s = max(0.0, now - logged_at)
-        done = replace(manifest, at=now)
-        self.running.delivered(
-            self,
-            Batch(
-                done,
-                consumed,
-                delivered,
-                reports,
-                None,
-                waited_s,
-                latency_of,
-                self._grouping_s,
-                took_s,
-            ),
-            spent_s,
-        )
-        if reports and self.grouping.traits.wants_reports:
-            self.grouping.learn(feedback(self.grouping, reports, replicas, spent_s))
+        delivery = self._deliver(intake, outcome, staging)
+        self.channels.write_sinks(frame.sparkSession, self.outbox, batch)
+        self._account(intake, delivery, spent_s)
 
-    def _again(self, frame: DataFrame, batch: int) -> None:
-        """A batch that was delivered before a crash: only what comes after its delivery is still to
-        do.
+    def _replay(self, frame: DataFrame, batch: int) -> None:
+        """A batch that was delivered before a crash: do only what follows its delivery.
 
         Spark commits no batch whose state was not written in the same run, so a stateful one
         computes its state again.
         """
         if self.wired.stateful:
             frame.write.format("noop").mode("overwrite").save()
-        self._write_sinks(frame, batch)
+        self.channels.write_sinks(frame.sparkSession, self.outbox, batch)
 
-    def _counted_late(self) -> int:
-        """Events of the batch before, as Spark reports them: a stateful function on a source that
-        is not ours is counted one batch late.
-        """
-        progress = self.query.lastProgress if self.query is not None else None
-        if progress is None or progress.batchId == self._reported:
-            return 0
-        self._reported = progress.batchId
-        return int(progress.numInputRows)
+    def _forget(self, batch: int) -> None:
+        """Remove what an earlier batch consumed: Spark has committed it when the next one starts."""
+        if batch >= 0 and (self.checkpoint.root / "offsets" / str(batch)).exists():
+            discard([p.path for pieces in self._offsets(batch)[0].values() for p in pieces])
+        self.outbox.sweep()
 
-    def _taken(self, batch: int) -> tuple[dict[str, list[Piece]], dict[str, int]]:
+    def _take(self, batch: int) -> Intake:
+        replicas = self.in_flight = self._use.replicas[self.name]
+        return Intake(batch, replicas, self.checkpoint.instant(batch), *self._offsets(batch))
+
+    def _offsets(self, batch: int) -> tuple[dict[str, list[Piece]], dict[str, int]]:
         """Files per producer, and events per generated source, that a batch takes."""
         offsets = self.checkpoint.offsets(batch)
         pieces = {}
@@ -250,132 +212,91 @@ class OperatorQuery:
                 generated[source.name] = end["events"] - (start or {"events": 0})["events"]
         return pieces, generated
 
-    def _forget(self, batch: int) -> None:
-        """Remove what an earlier batch consumed: Spark has committed it when the next one starts."""
-        if batch >= 0 and (self.checkpoint.root / "offsets" / str(batch)).exists():
-            discard([p.path for found in self._taken(batch)[0].values() for p in found])
-        self.outbox.sweep()
+    def _run(self, frame: DataFrame, intake: Intake, staging: Path) -> Outcome:
+        """Run the batch and write its results to ``staging/data``."""
+        wired = self.wired
+        if not wired.sources and not wired.stateful:
+            if not intake.files:
+                return Outcome()
+            paths = [str(p.path) for p in intake.files]  # Spark reads files itself: no Python task
+            frame = frame.sparkSession.read.schema(stamped(wired.takes)).parquet(*paths)
+        per_file = self._use.limits.per_file(self.channels.consumers)
 
-    def _run(
-        self, frame: DataFrame, replicas: int, pieces: Sequence[Piece], work: Work, staging: Path
-    ) -> tuple[int | None, list[Report]]:
-        """Work on the batch and write what it gives; events seen (None: not counted here) and
-        reports.
-        """
-        w, self._grouping_s = self.wired, 0.0
-        if not w.sources and not pieces and not w.stateful:
-            return None, []
-        if w.stateful:
-            self._write(self._restamped(frame.coalesce(replicas)), staging)
-            return None, []
-        if not w.sources:
-            frame = frame.sparkSession.read.schema(stamped(w.takes)).parquet(
-                *[str(p.path) for p in pieces]
-            )
-        if w.step.kind == "frame":
-            foreign = any(
-                not isinstance(s.open, Generator) for s in w.sources
-            )  # what else it takes is known beforehand
-            observed = Observation()
-            counted = (
-                frame.observe(observed, sf.count(sf.lit(1)).alias("events")) if foreign else frame
-            )
-            placed = spread(counted, self.grouping, replicas, self._by)
-            self._write(self._restamped(apply_frame(w.step, placed)), staging)
-            return (int(observed.get["events"]) if foreign else None), []
-        self._assigning_s.value, self._reports.value = 0.0, {}
-        placed = spread(frame, self.grouping, replicas, self._by, self._assigning_s.add)
-        body = run_events if w.step.kind == "events" else run_batches
-        self._write(placed.mapInArrow(body(work, self._reports.add), w.written), staging)
-        reports = sorted(self._reports.value.values(), key=lambda r: r.replica)
-        self._grouping_s = self._assigning_s.value + sum(r.learning_s for r in reports)
-        return sum(r.processed for r in reports), reports
+        def write(result: DataFrame) -> None:
+            self.channels.write(result, staging / "data", per_file)
 
-    @staticmethod
-    def _restamped(frame: DataFrame) -> DataFrame:
-        """A function that lost the stamps (an aggregation, say) starts new ones."""
-        return frame if STAMP in frame.columns else frame.withColumn(STAMP, sf.lit(time.time()))
+        return self._runner.run(frame, intake.replicas, intake.logged_at, write)
 
-    def _write(self, frame: DataFrame, staging: Path) -> None:
-        """One pass over the result into ``staging/data``: one folder per channel when there is more
-        than one.
-        """
-        channels, target = self.wired.channels, str(staging / "data")
-        if not channels and not self.wired.diverts:
-            frame.write.format("noop").mode("overwrite").save()
-            return
-        limit = self.running.least_limit(
-            c.partition(".")[2] for channel in channels for c in channel.folders
+    def _deliver(self, intake: Intake, outcome: Outcome, staging: Path) -> Delivery:
+        """Make the results visible, with totals since the first start."""
+        consumed = self._consumed(intake, outcome)
+        files = self.channels.collect(staging / "data", staging)
+        latency_of = None if outcome.reports else read_back(staging, files)
+        emitted = {folder: sum(n for _, n in held) for folder, held in files.items()}
+        before = self._use.accounts.latest(self.name)
+        totals = plus(before.consumed, consumed), plus(before.delivered, emitted)
+        manifest = Manifest(intake.batch, time.time(), intake.replicas, *totals, files)
+        self.outbox.deliver(staging, manifest)
+        return Delivery(
+            manifest,
+            consumed,
+            emitted,
+            outcome.reports,
+            latency_of=latency_of,
+            grouping_s=outcome.grouping_s,
         )
-        if (
-            len(channels) == 1
-            and not self.wired.diverts
-            and None in self.wired.gives
-            and channels[0].predicate is None
-        ):
-            if (
-                self.wired.step.kind == "frame"
-            ):  # its columns may stand in any order; a task's are as written
-                frame = frame.select(*channels[0].columns)
-            frame.write.option("maxRecordsPerFile", limit).parquet(target)
-            return
-        going = [sf.when(self._goes(i), sf.lit(str(i))) for i in range(len(channels))]
-        if self.wired.diverts:
-            going.append(sf.when(sf.col(ERROR).isNotNull(), sf.lit(DEAD)))
-        sent = frame.withColumn(TO, sf.explode(sf.array_compact(sf.array(*going))))
-        sent.write.partitionBy(TO).option("maxRecordsPerFile", limit).parquet(target)
 
-    def _goes(self, channel: int) -> Column:
-        c = self.wired.channels[channel]
-        test = sf.lit(True)
-        if self.wired.diverts:
-            test = test & sf.col(ERROR).isNull()
-        if c.output is not None:
-            test = test & (sf.col(OUT) == c.output)
-        return test & sf.expr(f"({c.predicate})") if c.predicate else test
+    def _consumed(self, intake: Intake, outcome: Outcome) -> dict[str, int]:
+        """Events that the batch took, per input."""
+        consumed = intake.counted
+        others = [s.name for s in self.wired.sources if s.name not in intake.generated]
+        if outcome.events is not None and others:
+            consumed[others[0]] = outcome.events - sum(consumed.values())
+        elif self.wired.stateful and others and not consumed:
+            consumed[others[0]] = self._reported_since()
+        return consumed
 
-    def _folders(self, staging: Path) -> dict[str, tuple[File, ...]]:
-        """Turn what was written into one folder per reader; the files of each."""
-        data, found = staging / "data", {}
-        channels = self.wired.channels
-        for i, channel in enumerate(channels):
-            written = data / f"{TO}={i}" if (data / f"{TO}={i}").is_dir() else data
-            if not written.is_dir() or (
-                written == data and any(e.is_dir() for e in data.iterdir())
-            ):
-                continue
-            files = tidy(written)
-            if files:
-                first, *others = channel.folders
-                os.rename(written, staging / first)
-                share(staging / first, [staging / o for o in others])
-                found.update(dict.fromkeys(channel.folders, files))
-        dead = data / f"{TO}={DEAD}"
-        if dead.is_dir() and (files := tidy(dead)):
-            os.rename(dead, staging / DEAD)
-            found[DEAD] = files
-        shutil.rmtree(data, ignore_errors=True)
-        return found
-
-    def _write_sinks(self, frame: DataFrame, batch: int) -> None:
-        """Hand a delivered batch to the users' own writers; what they took is not kept here.
-
-        After the delivery, so that a batch which comes again holds what it held, also when the
-        function is not deterministic.
+    def _reported_since(self) -> int:
+        """Events of the batch before, as Spark reports them: a stateful function on a source that
+        is not ours is counted one batch late.
         """
-        for sink in self.wired.sinks:
-            folder = self.outbox.folder(batch) / f"sink.{sink.name}"
-            if sink.write is None or not folder.is_dir():
-                continue
-            try:
-                sink.write(
-                    frame.sparkSession.read.schema(self.wired.gives[sink.input.output]).parquet(
-                        str(folder)
-                    ),
-                    batch,
-                )
-            except Exception as error:
-                raise PipelineFailed(
-                    f"the writer of sink '{sink.name}' failed on batch {batch}: {error}"
-                ) from error
-            self.outbox.drop(folder)
+        progress = self.query.lastProgress if self.query is not None else None
+        if progress is None or progress.batchId == self._last_reported:
+            return 0
+        self._last_reported = progress.batchId
+        return int(progress.numInputRows)
+
+    def _account(self, intake: Intake, delivery: Delivery, spent_s: float) -> None:
+        """Count the delivered batch, renew the limit of the next one, teach the grouping."""
+        now, reports = time.time(), delivery.reports
+        waited_s = sum(now * r.processed - r.stamp_sum for r in reports) if reports else None
+        if intake.pieces:
+            waited_s = intake.waited_s(now)
+        done = replace(
+            delivery,
+            manifest=replace(delivery.manifest, at=now),
+            waited_s=waited_s,
+            took_s=max(0.0, now - intake.logged_at),
+        )
+        self._use.accounts.add(self.name, done)
+        if done.events:
+            busy_s = sum(r.busy_s for r in reports) or spent_s * intake.replicas
+            self._use.limits.observe(self.name, busy_s, done.events)
+        if reports and self.grouping.traits.wants_reports:
+            self.grouping.learn(feedback(self.grouping, reports, intake.replicas, spent_s))
+
+
+@contextmanager
+def session_settings(spark: SparkSession, pool: str, conf: Mapping[str, str]) -> Iterator[None]:
+    """Session settings that a query started inside keeps for itself."""
+    before = {k: spark.conf.get(k) for k in conf}
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+    for k, v in conf.items():
+        spark.conf.set(k, v)
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
+        for k, old in before.items():
+            if old is not None:
+                spark.conf.set(k, old)

@@ -1,4 +1,4 @@
-"""A pipeline that runs: its queries, its replicas, its ledger, its failure.
+"""A pipeline that runs: its queries, its replicas, its failure.
 
 Replicas are plain numbers that every micro-batch reads when it starts, so changing them needs no
 restart.
@@ -6,31 +6,29 @@ restart.
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
-import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
 from foretide.balance import GROUPINGS
-from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
+from foretide.errors import ActuationError, PipelineFailed
 from foretide.model import whole
-from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.declare.wiring import wire
-from foretide.spark.edge.checkpoint import offset_gap, replace_file
-from foretide.spark.edge.source import NO_LIMIT
+from foretide.spark.run import channels as outgoing
+from foretide.spark.run.accounts import Accounts, Delivery, Inputs
+from foretide.spark.run.arrivals import SourceArrivals, lag
+from foretide.spark.run.channels import DEAD
 from foretide.spark.run.failures import explain
-from foretide.spark.run.ledger import Batch, Ledger
-from foretide.spark.run.query import DEAD, OperatorQuery
+from foretide.spark.run.folder import RunFolder
+from foretide.spark.run.limits import Limits
+from foretide.spark.run.query import Facilities, OperatorQuery
 from foretide.spark.run.sessions import missing_settings
 from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, STAMP
 from foretide.topology import Topology
@@ -40,147 +38,92 @@ TIMEOUT_S = 300.0
 GRACE_S = 10.0
 """How long a stop waits for batches in flight, all queries together."""
 
+Observer = Callable[["Running", str, Delivery], None]
+
 
 class Running:
     """Use as a context manager, or call ``stop``. ``path`` belongs to one running pipeline at a
     time.
+
+    ``batch_limits`` fixes the events per batch of some operators, which otherwise follow their
+    service time. ``on_delivery`` is called, on the query's thread, before a delivered batch counts.
     """
 
     def __init__(
-        self, pipeline: Pipeline, spark: SparkSession, path: Path | str, grouping: str = "shuffle"
+        self,
+        pipeline: Pipeline,
+        spark: SparkSession,
+        path: Path | str,
+        grouping: str = "shuffle",
+        batch_limits: Mapping[str, int] | None = None,
+        on_delivery: Observer = lambda running, name, delivery: None,
     ) -> None:
         self.pipeline = pipeline
         self.spark = spark
-        self.path = Path(path).absolute()
         self.grouping = GROUPINGS[grouping].name
+        self.queries: dict[str, OperatorQuery] = {}
         wired = wire(pipeline, spark)
+        channels = {n: outgoing.declared(pipeline, spark, w) for n, w in wired.items()}
         declared = pipeline.topology()
         self.topology = Topology(
             tuple(replace(o, stateful=wired[o.name].stateful) for o in declared.operators)
         )
         self._failure: PipelineFailed | None = None
         self._stopping = threading.Event()
-        self._changing = (
-            threading.RLock()
-        )  # a loop's thread and those of batches change replicas and limits
-        self._lock = self._own()
+        self._changing = threading.Lock()  # replicas and their file change together
+        self.folder = RunFolder(path)
         if missing := missing_settings(spark):
             log.warning(
                 "this Spark session works, but slower or less evenly than with %s",
                 ", ".join(missing),
             )
         try:
-            self.started_at = self._started_at()
-            self.queries = {n: OperatorQuery(w, self) for n, w in wired.items()}
-            for q in self.queries.values():
-                self._check_disk(q)
-            manifests = {n: q.outbox.latest() for n, q in self.queries.items()}
-            self.ledger = Ledger(manifests)
-            asked = self._asked()
+            self.started_at = self.folder.started_at(pipeline.name)
+            for n in wired:
+                self.folder.check_disk(n)
+            manifests = {n: self.folder.outbox(n).latest() for n in wired}
+            saved = self.folder.saved_replicas()
             self.replicas = {
-                n: self._first_replicas(n, asked.get(n, m.replicas if m else 0))
+                n: self._first_replicas(n, saved.get(n, m.replicas if m else 0))
                 for n, m in manifests.items()
             }
-            self._service_time_s: dict[str, float] = {}
-            self._limits: dict[str, int] = {}
+            inputs = {
+                n: Inputs(w.producers, tuple(SourceArrivals(s, self.started_at) for s in w.sources))
+                for n, w in wired.items()
+            }
+            self.accounts = Accounts(manifests, inputs, lambda n, d: on_delivery(self, n, d))
+            self.limits = Limits(self.folder, pipeline.trigger_s, self.replicas, batch_limits)
+            facilities = self._facilities()
+            self.queries = {n: OperatorQuery(w, channels[n], facilities) for n, w in wired.items()}
             for q in self.queries.values():
                 q.start()
         except BaseException:
             self.stop()
             raise
 
-    def _own(self) -> int:
-        if set(str(self.path)) & set("[]{}*?\\"):
-            raise InvalidConfig(
-                f"Spark takes {self.path} for a pattern: choose a directory without any of "
-                f"[]{{}}*?\\ in its name"
-            )
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            fd = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise PipelineFailed(
-                f"cannot use {self.path}: {error.strerror}; choose a directory you can write to"
-            ) from error
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(fd)
-            raise PipelineFailed(
-                f"another process runs a pipeline in {self.path}: stop it, or choose another "
-                "directory"
-            ) from None
-        return fd
+    def _facilities(self) -> Facilities:
+        return Facilities(
+            self.spark,
+            self.pipeline.name,
+            self.pipeline.trigger_s,
+            self.pipeline.sample_every,
+            self.grouping,
+            self.started_at,
+            self.folder,
+            self.accounts,
+            self.replicas,
+            self.limits,
+            lambda: self.ending,
+            self.failed,
+        )
 
-    def _started_at(self) -> float:
-        """When the pipeline first started here: generated loads count from there, also after a
-        restart.
-        """
-        file = self.path / "pipeline.json"
-        if file.exists():
-            try:
-                found = msgspec.json.decode(file.read_bytes(), type=dict[str, str | float])
-                name, at = str(found["name"]), float(found["started_at"])
-            except (msgspec.DecodeError, KeyError, ValueError) as error:
-                raise PipelineFailed(
-                    f"{file} cannot be read ({error}): restore it, or start in another directory"
-                ) from error
-            if name != self.pipeline.name:
-                raise InvalidConfig(
-                    f"{self.path} belongs to pipeline '{name}', not to '{self.pipeline.name}': "
-                    "choose another"
-                )
-            return at
-        at = time.time()
-        replace_file(file, msgspec.json.encode({"name": self.pipeline.name, "started_at": at}))
-        return at
-
-    def _check_disk(self, query: OperatorQuery) -> None:
-        """Every batch that was logged was delivered, but for the last one perhaps: anything else on
-        disk is a loss or an old copy.
-        """
-        query.checkpoint.check()
-        if (last := query.checkpoint.last_batch()) is None:
-            query.outbox.create()
-        logged, delivered = -1 if last is None else last, max(query.outbox.batches(), default=-1)
-        if delivered not in (logged, max(-1, logged - 1)):
-            raise PipelineFailed(
-                f"operator '{query.name}': the newest batch is {delivered} in {query.outbox.root} "
-                f"but {logged} in "
-                f"{query.checkpoint.root} (-1: none), so one of them is lost or an old copy: "
-                "nothing was deleted; restore both from "
-                "the same moment, or start the pipeline anew in another directory"
-            )
+    @property
+    def path(self) -> Path:
+        return self.folder.path
 
     def _first_replicas(self, name: str, last: int) -> int:
         o = self.topology[name]
         return min(max(last, o.min_replicas), o.max_replicas)
-
-    def _asked(self) -> dict[str, int]:
-        """The replicas last asked for, also where no batch has used them yet; what cannot be read
-        is left to the manifests.
-        """
-        try:
-            return msgspec.json.decode(
-                (self.path / "replicas.json").read_bytes(), type=dict[str, int]
-            )
-        except (OSError, msgspec.DecodeError):
-            return {}
-
-    @contextmanager
-    def settings(self, pool: str, conf: Mapping[str, str]) -> Iterator[None]:
-        """Session settings that a query started inside keeps for itself."""
-        before = {k: self.spark.conf.get(k) for k in conf}
-        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
-        for k, v in conf.items():
-            self.spark.conf.set(k, v)
-        try:
-            yield
-        finally:
-            self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
-            for k, old in before.items():
-                if old is not None:
-                    self.spark.conf.set(k, old)
 
     def set_replicas(self, wanted: Mapping[str, int]) -> None:
         """From each operator's next micro-batch on. Absolute, idempotent; all or nothing: the file
@@ -197,87 +140,23 @@ class Running:
                     f"{n}"
                 )
         with self._changing:
-            self._keep_replicas({**self.replicas, **asked})
+            self.folder.save_replicas({**self.replicas, **asked})
             self.replicas.update(asked)
-            for name in asked:
-                self._renew_limit(name)
-
-    def _keep_replicas(self, replicas: Mapping[str, int]) -> None:
-        file = self.path / "replicas.json"
-        try:
-            replace_file(file, msgspec.json.encode(replicas))
-        except OSError as error:
-            raise ActuationError(
-                f"cannot write {file}: {error.strerror}; replicas stay as they are"
-            ) from error
-
-    def limit_file(self, name: str) -> Path:
-        return self.path / f"limit.{name}"
-
-    def _renew_limit(self, name: str) -> None:
-        """A batch takes what the replicas work off in two triggers, so that the next change of
-        replicas is not far.
-        """
-        if (et := self._service_time_s.get(name)) is None:
-            return
-        with self._changing:
-            limit = max(10, int(2 * self.pipeline.trigger_s * self.replicas[name] / max(et, 1e-9)))
-            if self._limits.get(name) != limit:
-                try:
-                    replace_file(self.limit_file(name), str(limit).encode())
-                except OSError as error:
-                    log.warning("operator '%s' keeps its batch limit: %s", name, error)
-                else:
-                    self._limits[name] = limit
-
-    def least_limit(self, consumers: Iterable[str]) -> int:
-        """Events per file: no consumer's limit should be smaller than a file. 0 is no limit."""
-        known = [self._limits[c] for c in consumers if c in self._limits]
-        return min(known, default=0) if min(known, default=NO_LIMIT) < NO_LIMIT else 0
-
-    def delivered(self, query: OperatorQuery, batch: Batch, spent_s: float) -> None:
-        """A query tells of a batch it has just made visible."""
-        self.ledger.add(query.name, batch)
-        if batch.events:
-            busy_s = sum(r.busy_s for r in batch.reports) or spent_s * batch.manifest.replicas
-            now, before = busy_s / batch.events, self._service_time_s.get(query.name)
-            self._service_time_s[query.name] = now if before is None else 0.5 * (before + now)
-            self._renew_limit(query.name)
+        for name in asked:
+            self.limits.renew(name)
 
     def backlog(self, name: str) -> int:
-        """Events that came to an operator by now and that it is not done with; exact for edges and
-        generated loads.
+        """Events that arrived at an operator and are not done: exact for edges and generated
+        loads.
         """
-        with self.ledger.changed:
-            return sum(self.arrivals(name, time.time())) - self.consumed(name)
-
-    def consumed(self, name: str) -> int:
-        """Events that an operator is done with, ever."""
-        return sum(self.ledger.latest(name).consumed.values())
-
-    def arrivals(self, name: str, at: float, lag: int = 0) -> tuple[int, int]:
-        """Events that ever came to an operator (from operators, from outside); ``lag`` waits in
-        sources that are not ours.
-        """
-        wired = self.queries[name].wired
-        inside = sum(self.ledger.delivered(p, name) for p in wired.producers)
-        taken = self.ledger.latest(name).consumed
-        outside = lag
-        for source in wired.sources:
-            due = source.open.due(at - self.started_at) if isinstance(source.open, Generator) else 0
-            outside += max(due, taken.get(source.name, 0))
-        return inside, outside
+        return self.accounts.backlog(name, time.time())
 
     def lag(self, name: str) -> int:
-        """Events that an operator's own sources (Kafka, say) say are waiting; 0 where they do not
-        tell.
+        """Events that wait in an operator's own sources (Kafka, say); 0 where Spark does not report
+        them.
         """
         query = self.queries[name]
-        if query.query is None or all(isinstance(s.open, Generator) for s in query.wired.sources):
-            return 0
-        progress = query.query.lastProgress
-        own = progress.sources[: len(query.wired.sources)] if progress else []
-        return sum(offset_gap(s.endOffset, s.latestOffset) for s in own)
+        return lag(query.query, query.wired.sources)
 
     def failed(self, name: str, error: Exception) -> PipelineFailed:
         """Remember the first failure and stop everything; called on a query's thread."""
@@ -285,8 +164,8 @@ class Running:
         if not self.ending:
             self._failure = failure
             threading.Thread(target=self._stop_queries, daemon=True, name="foretide-stop").start()
-        with self.ledger.changed:
-            self.ledger.changed.notify_all()
+        with self.accounts.changed:
+            self.accounts.changed.notify_all()
         return failure
 
     @property
@@ -314,21 +193,12 @@ class Running:
 
     def idle(self) -> bool:
         """Nothing waits anywhere, and every generated load has come to its end."""
-        with self.ledger.changed:  # or an event could go round a loop behind our back
-            for n, q in self.queries.items():
-                taken = self.ledger.latest(n).consumed
-                for s in q.wired.sources:
-                    if (
-                        isinstance(s.open, Generator)
-                        and taken.get(s.name, 0) < s.open.timetable.total
-                    ):
-                        return False
-            return all(self.backlog(n) == 0 for n in self.topology.names)
+        return self.accounts.idle(time.time())
 
     def wait(self, timeout_s: float = TIMEOUT_S) -> None:
         """Return when idle; raise when the pipeline fails or the time is over."""
         until = time.monotonic() + timeout_s
-        with self.ledger.changed:
+        with self.accounts.changed:
             while not self.idle():
                 self.check()
                 if time.monotonic() > until:
@@ -337,7 +207,7 @@ class Running:
                         f"pipeline '{self.pipeline.name}' is not done after {timeout_s:.0f} s; "
                         f"waiting: {left}"
                     )
-                self.ledger.changed.wait(0.5)
+                self.accounts.changed.wait(0.5)
         self.check()
 
     def read(self, sink: str) -> DataFrame:
@@ -360,13 +230,11 @@ class Running:
         again at the next start: nothing is lost or doubled."""
         self._stopping.set()
         self._stop_queries()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        self.folder.release()
 
     def _stop_queries(self) -> None:
         until = time.monotonic() + GRACE_S
-        for q in getattr(self, "queries", {}).values():
+        for q in self.queries.values():
             q.stop(until)
 
     def __enter__(self) -> Running:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretide.spark.edge.edges import Manifest
-from foretide.spark.run.ledger import MOST, Batch, Ledger
+from foretide.spark.run.accounts import MOST, Accounts, Delivery, Inputs
 from foretide.spark.worker.meter import Report
 from foretide.spark.worker.stamps import latency, summary
 
@@ -14,17 +14,19 @@ def report(replica: int, processed: int, busy_s: float, stamps: list[float]) -> 
 
 
 def test_backlog_is_delivered_minus_consumed() -> None:
-    ledger = Ledger({"a": Manifest(4, 1.0, 2, {}, {"to.b": 100}), "b": None})
-    assert ledger.backlog("a", "b") == 100
-    ledger.add("b", Batch(Manifest(0, 2.0, 1, {"a": 60}), {"a": 60}, {}))
-    assert (ledger.backlog("a", "b"), ledger.delivered("a", "b")) == (40, 100)
+    accounts = Accounts(
+        {"a": Manifest(4, 1.0, 2, {}, {"to.b": 100}), "b": None}, {"b": Inputs(("a",))}
+    )
+    assert accounts.backlog("b", at=0.0) == 100
+    accounts.add("b", Delivery(Manifest(0, 2.0, 1, {"a": 60}), {"a": 60}, {}))
+    assert (accounts.backlog("b", at=0.0), accounts.carried("a", "b")) == (40, 100)
 
 
 def test_a_window_holds_what_came_since_the_last_one() -> None:
-    ledger = Ledger({"a": None})
+    accounts = Accounts({"a": None})
     reports = [report(0, 2, 0.5, [8.0, 9.0]), report(2, 1, 0.25, [5.0])]
-    ledger.add("a", Batch(Manifest(0, 10.0, 3), {"src": 3}, {"to.b": 2}, reports, None, 6.0))
-    window = ledger.take()["a"]
+    accounts.add("a", Delivery(Manifest(0, 10.0, 3), {"src": 3}, {"to.b": 2}, reports, 6.0))
+    window = accounts.take()["a"]
     assert (window.processed, window.busy_s, window.sojourn_s, window.emitted("to.b")) == (
         3,
         0.75,
@@ -36,9 +38,9 @@ def test_a_window_holds_what_came_since_the_last_one() -> None:
     assert found is not None
     assert (found.count, found.within, found.p50_ms, found.p99_ms) == (3, 2, 2000, 5000)
     assert found.mean_ms == pytest.approx(8000 / 3)
-    ledger.add("a", Batch(Manifest(1, 11.0, 3), {"src": 9}, {}))
-    assert ledger.take()["a"].sojourn_s is None, "what was not measured is not 0"
-    empty = ledger.take()["a"]
+    accounts.add("a", Delivery(Manifest(1, 11.0, 3), {"src": 9}, {}))
+    assert accounts.take()["a"].sojourn_s is None, "what was not measured is not 0"
+    empty = accounts.take()["a"]
     assert (empty.processed, empty.busy_s, empty.sojourn_s, empty.by_replica(3)) == (
         0,
         None,
@@ -47,16 +49,19 @@ def test_a_window_holds_what_came_since_the_last_one() -> None:
     )
 
 
-def test_a_ledger_that_nobody_reads_does_not_grow_for_ever() -> None:
-    ledger = Ledger({"a": None})
+def test_a_accounts_that_nobody_reads_does_not_grow_for_ever() -> None:
+    accounts = Accounts({"a": None})
     for i in range(MOST + 5):
-        ledger.add("a", Batch(Manifest(i, 0.0, 1, {"src": i + 1}), {"src": 1}, {}))
-    assert (ledger.latest("a").consumed["src"], ledger.take()["a"].processed) == (MOST + 5, MOST)
+        accounts.add("a", Delivery(Manifest(i, 0.0, 1, {"src": i + 1}), {"src": 1}, {}))
+    assert (accounts.latest("a").consumed["src"], accounts.take()["a"].processed) == (
+        MOST + 5,
+        MOST,
+    )
 
 
 def test_summaries_keep_percentiles_of_many_events() -> None:
     stamps = np.random.default_rng(1).exponential(size=20_000)
     found = latency([summary(stamps)], [20_000.0], float(stamps.sum()))
     assert found is not None
-    for told, q in ((found.p50_ms, 50), (found.p90_ms, 90)):
-        assert told == pytest.approx(np.percentile(stamps, q) * 1e3, rel=0.03)
+    for measured, q in ((found.p50_ms, 50), (found.p90_ms, 90)):
+        assert measured == pytest.approx(np.percentile(stamps, q) * 1e3, rel=0.03)

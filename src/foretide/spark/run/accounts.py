@@ -1,28 +1,28 @@
-"""The ledger: what every operator did, as batches were delivered; the probe takes a window's worth
-at a time.
+"""The accounts of a running pipeline: what arrived at every operator, what it has done, what waits.
 
 Totals come from the manifests and are exact across restarts; busy times and latencies of a window
-live only here. Pure bookkeeping under one lock; it knows no Spark and no clock.
+are kept only here. Pure bookkeeping under one lock; it knows no Spark and no clock.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from foretide.model import Array
 from foretide.spark.edge.edges import Manifest
+from foretide.spark.run.arrivals import SourceArrivals
 from foretide.spark.worker.meter import Report
 
 MOST = 2000
-"""Batches that a window holds at most: where nobody reads windows, the newest."""
+"""Deliveries that a window keeps at most, the newest ones, where nothing reads windows."""
 
 
 @dataclass(frozen=True)
-class Batch:
+class Delivery:
     """One delivered batch. ``waited_s`` sums over its events the time from their delivery here to
     now; ``grouping_s`` is what tasks spent on assigning events and on learning from them;
     ``took_s`` is from Spark's start of the batch to its delivery."""
@@ -31,7 +31,6 @@ class Batch:
     consumed: Mapping[str, int]
     delivered: Mapping[str, int]
     reports: Sequence[Report] = ()
-    busy_s: float | None = None
     waited_s: float | None = None
     latency_of: tuple[Array, float, float] | None = None
     grouping_s: float = 0.0
@@ -46,17 +45,16 @@ class Batch:
 class Window:
     """An operator between two reads."""
 
-    batches: list[Batch] = field(default_factory=list)
+    deliveries: list[Delivery] = field(default_factory=list)
 
     @property
     def processed(self) -> int:
-        return sum(b.events for b in self.batches)
+        return sum(b.events for b in self.deliveries)
 
     @property
     def busy_s(self) -> float | None:
         """Busy seconds; None when no batch of the window could measure any."""
-        known = [b.busy_s for b in self.batches if b.busy_s is not None]
-        known += [r.busy_s for b in self.batches for r in b.reports]
+        known = [r.busy_s for b in self.deliveries for r in b.reports]
         return sum(known) if known else None
 
     @property
@@ -64,25 +62,25 @@ class Window:
         """Mean seconds from an event's delivery to its end here; None when no batch of the window
         could tell.
         """
-        known = [(b.waited_s, b.events) for b in self.batches if b.waited_s is not None]
+        known = [(b.waited_s, b.events) for b in self.deliveries if b.waited_s is not None]
         events = sum(n for _, n in known)
         return max(0.0, sum(s for s, _ in known)) / events if events else None
 
     @property
     def batch_s(self) -> float | None:
         """Mean seconds of the batches that had events."""
-        took_s = [b.took_s for b in self.batches if b.events]
+        took_s = [b.took_s for b in self.deliveries if b.events]
         return sum(took_s) / len(took_s) if took_s else None
 
     @property
     def diverted(self) -> int:
-        return sum(r.diverted for b in self.batches for r in b.reports)
+        return sum(r.diverted for b in self.deliveries for r in b.reports)
 
     def by_replica(self, replicas: int) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
         """(busy seconds, events) per replica, in order of their ids; None when nothing was measured
         per replica.
         """
-        reports = [r for b in self.batches for r in b.reports]
+        reports = [r for b in self.deliveries for r in b.reports]
         if not reports:
             return None
         size = max(replicas, max(r.replica for r in reports) + 1)
@@ -95,15 +93,15 @@ class Window:
     @property
     def scv_service(self) -> float | None:
         """Variance over squared mean of the sampled service times; None below ten samples."""
-        n = sum(r.sampled for b in self.batches for r in b.reports)
-        mean = sum(r.time_s for b in self.batches for r in b.reports) / max(n, 1)
+        n = sum(r.sampled for b in self.deliveries for r in b.reports)
+        mean = sum(r.time_s for b in self.deliveries for r in b.reports) / max(n, 1)
         if n < 10 or mean <= 0:
             return None
-        square = sum(r.time_squared for b in self.batches for r in b.reports) / n
+        square = sum(r.time_squared for b in self.deliveries for r in b.reports) / n
         return max(0.0, square / mean**2 - 1.0)
 
     def emitted(self, folder: str) -> int:
-        return sum(b.delivered.get(folder, 0) for b in self.batches)
+        return sum(b.delivered.get(folder, 0) for b in self.deliveries)
 
     def ages(self) -> tuple[list[Array], list[float], float]:
         """(ages in seconds per group, events each group stands for, sum of all ages) when the
@@ -112,7 +110,7 @@ class Window:
         groups: list[Array] = []
         counts: list[float] = []
         total = 0.0
-        for b in self.batches:
+        for b in self.deliveries:
             at = b.manifest.at
             parts = [(r.stamps, float(r.processed), r.stamp_sum) for r in b.reports]
             if b.latency_of is not None:
@@ -124,40 +122,82 @@ class Window:
         return groups, counts, total
 
 
-class Ledger:
-    """All operators' totals and the batches of the current window."""
+@dataclass(frozen=True)
+class Inputs:
+    """Where an operator's events come from: operators, and sources outside the pipeline."""
 
-    def __init__(self, manifests: Mapping[str, Manifest | None]) -> None:
+    producers: tuple[str, ...] = ()
+    sources: tuple[SourceArrivals, ...] = ()
+
+
+class Accounts:
+    """All operators' totals and the deliveries of the current window. ``changed`` is its lock and
+    is notified of every delivery.
+    """
+
+    def __init__(
+        self,
+        manifests: Mapping[str, Manifest | None],
+        inputs: Mapping[str, Inputs] | None = None,
+        on_delivery: Callable[[str, Delivery], None] = lambda name, delivery: None,
+    ) -> None:
         self.changed = threading.Condition()
         self._latest = {n: m or Manifest(-1, 0.0, 0) for n, m in manifests.items()}
         self._windows = {n: Window() for n in manifests}
+        self._inputs = dict(inputs or {})
+        self._on_delivery = on_delivery
 
     def latest(self, name: str) -> Manifest:
         """Totals of an operator: its newest manifest, an empty one before its first batch."""
         with self.changed:
             return self._latest[name]
 
-    def add(self, name: str, batch: Batch) -> None:
+    def add(self, name: str, delivery: Delivery) -> None:
+        self._on_delivery(name, delivery)
         with self.changed:
-            self._latest[name] = batch.manifest
-            batches = self._windows[name].batches
-            batches.append(batch)
-            del batches[:-MOST]
+            self._latest[name] = delivery.manifest
+            deliveries = self._windows[name].deliveries
+            deliveries.append(delivery)
+            del deliveries[:-MOST]
             self.changed.notify_all()
 
-    def delivered(self, producer: str, consumer: str) -> int:
+    def carried(self, producer: str, consumer: str) -> int:
         """Events that an edge ever carried."""
         with self.changed:
             return self._latest[producer].delivered.get(f"to.{consumer}", 0)
 
-    def backlog(self, producer: str, consumer: str) -> int:
-        """Events delivered on an edge that its consumer is not done with: exact."""
+    def consumed(self, name: str) -> int:
+        """Events that an operator ever finished."""
+        return sum(self.latest(name).consumed.values())
+
+    def arrivals(self, name: str, at: float, lag: int = 0) -> tuple[int, int]:
+        """Events that ever arrived at an operator by ``at``: (from operators, from outside). ``lag``
+        are those that its own sources still hold.
+        """
         with self.changed:
-            carried = self._latest[producer].delivered.get(f"to.{consumer}", 0)
-            return carried - self._latest[consumer].consumed.get(producer, 0)
+            inputs, done = self._inputs.get(name, Inputs()), self._latest[name].consumed
+            inside = sum(self.carried(p, name) for p in inputs.producers)
+            outside = sum(max(s.due(at), done.get(s.name, 0)) for s in inputs.sources)
+            return inside, outside + lag
+
+    def backlog(self, name: str, at: float) -> int:
+        """Events that arrived at an operator and are not done: exact for edges and generated
+        loads.
+        """
+        with self.changed:
+            return sum(self.arrivals(name, at)) - self.consumed(name)
+
+    def idle(self, at: float) -> bool:
+        """Whether nothing waits anywhere and every generated load has come to its end."""
+        with self.changed:  # or an event could move on between two of these looks
+            for name, inputs in self._inputs.items():
+                done = self._latest[name].consumed
+                if any(done.get(s.name, 0) < s.total for s in inputs.sources):
+                    return False
+            return all(self.backlog(n, at) == 0 for n in self._latest)
 
     def take(self) -> dict[str, Window]:
-        """The batches since the last take; the next window starts empty."""
+        """The deliveries since the last call; the next window starts empty."""
         with self.changed:
             taken, self._windows = self._windows, {n: Window() for n in self._windows}
             return taken

@@ -1,0 +1,182 @@
+"""The outgoing channels of an operator, from declaration to files: which readers get which events,
+how one pass writes them, and which files each reader finds in the staged batch.
+
+A channel is one output and one predicate: its events are written once and given to every reader
+that declared the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+
+from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.spark.declare.pipeline import Input, Pipeline, Sink
+from foretide.spark.declare.wiring import Wired, first_line, stamped
+from foretide.spark.edge.edges import File, Outbox, share, tidy
+from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, OUT, STAMP, TO
+
+DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Events of one output that satisfy one predicate; every folder in ``folders`` gets them."""
+
+    output: str | None
+    predicate: str | None
+    columns: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Channels:
+    """All channels of one operator. ``written`` is the schema its function's result is written in;
+    ``diverts`` adds the dead letters.
+    """
+
+    channels: tuple[Channel, ...]
+    sinks: tuple[Sink, ...]
+    written: StructType
+    gives: Mapping[str | None, StructType]
+    diverts: bool
+    in_any_order: bool
+    """Whether the result's columns may stand in any order: those of a DataFrame function."""
+
+    @property
+    def consumers(self) -> list[str]:
+        return [f.partition(".")[2] for c in self.channels for f in c.folders]
+
+    @property
+    def _plain(self) -> bool:
+        """Whether there is one channel that takes everything."""
+        return (
+            len(self.channels) == 1
+            and not self.diverts
+            and None in self.gives
+            and self.channels[0].predicate is None
+        )
+
+    def write(self, frame: DataFrame, target: Path, per_file: int) -> None:
+        """Write the result in one pass into ``target``: one folder per channel when there is more
+        than one.
+        """
+        if not self.channels and not self.diverts:
+            frame.write.format("noop").mode("overwrite").save()
+            return
+        if self._plain:
+            if self.in_any_order:
+                frame = frame.select(*self.channels[0].columns)
+            frame.write.option("maxRecordsPerFile", per_file).parquet(str(target))
+            return
+        going = [sf.when(self._takes(c), sf.lit(str(i))) for i, c in enumerate(self.channels)]
+        if self.diverts:
+            going.append(sf.when(sf.col(ERROR).isNotNull(), sf.lit(DEAD)))
+        sent = frame.withColumn(TO, sf.explode(sf.array_compact(sf.array(*going))))
+        sent.write.partitionBy(TO).option("maxRecordsPerFile", per_file).parquet(str(target))
+
+    def _takes(self, channel: Channel) -> Column:
+        test = sf.lit(True)
+        if self.diverts:
+            test = test & sf.col(ERROR).isNull()
+        if channel.output is not None:
+            test = test & (sf.col(OUT) == channel.output)
+        return test & sf.expr(f"({channel.predicate})") if channel.predicate else test
+
+    def collect(self, data: Path, staging: Path) -> dict[str, tuple[File, ...]]:
+        """Move what ``write`` left in ``data`` into one folder per reader of ``staging``; the files
+        of each.
+        """
+        files: dict[str, tuple[File, ...]] = {}
+        for i, channel in enumerate(self.channels):
+            written = data if self._plain else data / f"{TO}={i}"
+            if written.is_dir() and (held := tidy(written)):
+                first, *others = channel.folders
+                os.rename(written, staging / first)
+                share(staging / first, [staging / o for o in others])
+                files.update(dict.fromkeys(channel.folders, held))
+        dead = data / f"{TO}={DEAD}"
+        if dead.is_dir() and (held := tidy(dead)):
+            os.rename(dead, staging / DEAD)
+            files[DEAD] = held
+        shutil.rmtree(data, ignore_errors=True)
+        return files
+
+    def write_sinks(self, spark: SparkSession, outbox: Outbox, batch: int) -> None:
+        """Hand a delivered batch to the users' own writers and remove what they took.
+
+        This follows the delivery, so that a batch which is replayed holds the same events, also
+        when the function is not deterministic.
+        """
+        for sink in self.sinks:
+            folder = outbox.folder(batch) / f"sink.{sink.name}"
+            if sink.write is None or not folder.is_dir():
+                continue
+            try:
+                schema = self.gives[sink.input.output]
+                sink.write(spark.read.schema(schema).parquet(str(folder)), batch)
+            except Exception as error:
+                raise PipelineFailed(
+                    f"the writer of sink '{sink.name}' failed on batch {batch}: {error}"
+                ) from error
+            outbox.drop(folder)
+
+
+def declared(pipeline: Pipeline, spark: SparkSession, wired: Wired) -> Channels:
+    """The channels of one operator as its readers declared them; InvalidConfig on any mistake."""
+    readers = [
+        (f"to.{s.name}", i)
+        for s in pipeline.steps.values()
+        for i in s.inputs
+        if i.producer == wired.name
+    ]
+    sinks = tuple(k for k in pipeline.sinks.values() if k.input.producer == wired.name)
+    readers += [(f"sink.{k.name}", k.input) for k in sinks]
+    folders: dict[Input, list[str]] = {}
+    for folder, i in readers:
+        folders.setdefault(i, []).append(folder)
+        if i.predicate is not None:
+            _check_predicate(spark, folder, i, wired.gives[i.output])
+    channels = tuple(
+        Channel(i.output, i.predicate, (*wired.gives[i.output].names, STAMP), tuple(held))
+        for i, held in folders.items()
+    )
+    in_any_order = wired.step.kind == "frame"
+    return Channels(channels, sinks, _written(wired), wired.gives, wired.diverts, in_any_order)
+
+
+def _written(wired: Wired) -> StructType:
+    """The columns of all outputs together, the stamp, and those that say where an event goes."""
+    columns: dict[str, StructField] = {}
+    for schema in wired.gives.values():
+        for f in schema:
+            if columns.setdefault(f.name, f).dataType != f.dataType:
+                raise InvalidConfig(
+                    f"operator '{wired.name}': outputs disagree about column '{f.name}'; give it "
+                    "one type or two names"
+                )
+    written = [*columns.values(), StructField(STAMP, DoubleType())]
+    if None not in wired.gives:
+        written.append(StructField(OUT, StringType()))
+    if wired.diverts:
+        written += [StructField(c, StringType()) for c in (OPERATOR, ERROR, EVENT)]
+    return StructType(written)
+
+
+def _check_predicate(spark: SparkSession, folder: str, given: Input, schema: StructType) -> None:
+    try:
+        spark.createDataFrame([], stamped(schema)).where(sf.expr(str(given.predicate)))
+    except PySparkException as error:
+        reader = folder.partition(".")[2]
+        raise InvalidConfig(
+            f"'{reader}' reads '{given.producer}' where \"{given.predicate}\", which Spark "
+            f"refuses: {first_line(error)}"
+        ) from error

@@ -1,0 +1,121 @@
+"""Runs one micro-batch's events through an operator's function: one runner per kind of operator.
+
+A runner spreads the events over the replicas, applies the function, has the result written, and
+returns what it measured. It knows nothing of batches, checkpoints or deliveries.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from foretide.balance.grouping import Grouping, cost_learner
+from foretide.spark.declare.generator import Generator
+from foretide.spark.declare.wiring import Wired, apply_frame
+from foretide.spark.worker.columns import STAMP
+from foretide.spark.worker.meter import Report, Reports
+from foretide.spark.worker.partitioning import spread
+from foretide.spark.worker.tasks import Work, run_batches, run_events
+
+Write = Callable[[DataFrame], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a runner measured. ``events`` is None where the runner cannot count them; ``grouping_s``
+    is what tasks spent on assigning events to replicas and on learning from them.
+    """
+
+    events: int | None = None
+    reports: Sequence[Report] = ()
+    grouping_s: float = 0.0
+
+
+class Runner(Protocol):
+    """Runs ``frame`` on ``replicas`` tasks. ``arrived_at`` stamps events that carry no stamp."""
+
+    def run(self, frame: DataFrame, replicas: int, arrived_at: float, write: Write) -> Outcome: ...
+
+
+class TaskRunner:
+    """Functions per event and per record batch: they run, and are measured, in Python tasks."""
+
+    def __init__(
+        self, wired: Wired, grouping: Grouping, written: StructType, sample_every: int
+    ) -> None:
+        self._body = run_events if wired.step.kind == "events" else run_batches
+        self._grouping = grouping
+        self._by = wired.step.grouped_by(grouping.traits.keeps_keys)
+        self._written = written
+        self._work = Work(
+            wired.name,
+            wired.step.function,
+            to_arrow_schema(written, timezone="UTC"),
+            {o: frozenset(s.names) for o, s in wired.gives.items()},
+            wired.diverts,
+            sample_every,
+            cost_learner(grouping),
+        )
+        context = SparkContext.getOrCreate()  # once: PySpark never forgets an accumulator
+        self._assigning_s = context.accumulator(0.0)
+        self._reports = context.accumulator(dict[int, Report](), Reports())
+
+    def run(self, frame: DataFrame, replicas: int, arrived_at: float, write: Write) -> Outcome:
+        self._assigning_s.value, self._reports.value = 0.0, {}
+        placed = spread(frame, self._grouping, replicas, self._by, self._assigning_s.add)
+        work = replace(self._work, arrived_at=arrived_at)
+        write(placed.mapInArrow(self._body(work, self._reports.add), self._written))
+        reports = sorted(self._reports.value.values(), key=lambda r: r.replica)
+        grouping_s = self._assigning_s.value + sum(r.learning_s for r in reports)
+        return Outcome(sum(r.processed for r in reports), reports, grouping_s)
+
+
+class FrameRunner:
+    """A stateless DataFrame function. Events of sources that are not ours are counted as they pass;
+    the others are known beforehand.
+    """
+
+    def __init__(self, wired: Wired, grouping: Grouping) -> None:
+        self._step = wired.step
+        self._grouping = grouping
+        self._by = wired.step.grouped_by(grouping.traits.keeps_keys)
+        self._counts = any(not isinstance(s.open, Generator) for s in wired.sources)
+
+    def run(self, frame: DataFrame, replicas: int, arrived_at: float, write: Write) -> Outcome:
+        observation = Observation()
+        if self._counts:
+            frame = frame.observe(observation, sf.count(sf.lit(1)).alias("events"))
+        placed = spread(frame, self._grouping, replicas, self._by)
+        write(_restamped(apply_frame(self._step, placed)))
+        return Outcome(int(observation.get["events"]) if self._counts else None)
+
+
+class StatefulRunner:
+    """A stateful DataFrame function: the query itself has applied it, in a fixed number of state
+    partitions; here its tasks become ``replicas``.
+    """
+
+    def run(self, frame: DataFrame, replicas: int, arrived_at: float, write: Write) -> Outcome:
+        write(_restamped(frame.coalesce(replicas)))
+        return Outcome()
+
+
+def runner_of(wired: Wired, grouping: Grouping, written: StructType, sample_every: int) -> Runner:
+    if wired.stateful:
+        return StatefulRunner()
+    if wired.step.kind == "frame":
+        return FrameRunner(wired, grouping)
+    return TaskRunner(wired, grouping, written, sample_every)
+
+
+def _restamped(frame: DataFrame) -> DataFrame:
+    """A function that dropped the stamps (an aggregation, say) starts new ones."""
+    return frame if STAMP in frame.columns else frame.withColumn(STAMP, sf.lit(time.time()))

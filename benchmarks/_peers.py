@@ -35,7 +35,7 @@ def in_foretide(seconds: float, seed: int = 1) -> Outcome:
 
     from foretide.apps import App, Service, Values
     from foretide.load import Load
-    from foretide.sim.environment import World
+    from foretide.sim.environment import Simulation
     from foretide.topology import Operator, Topology
 
     inputs = {
@@ -63,10 +63,10 @@ def in_foretide(seconds: float, seed: int = 1) -> Outcome:
         arrivals="poisson",
     )
     load = Load("constant", np.array([RATE * seconds]), seconds)
-    world = World(app, load, grouping="shared", window_s=seconds, seed=seed)
-    world.read(1.0)  # compiles, or loads what was compiled before
+    environment = Simulation(app, load, grouping="shared", window_s=seconds, seed=seed)
+    environment.read(1.0)  # compiles, or loads what was compiled before
     began = time.process_time()
-    seen = world.read(seconds).samples
+    seen = environment.read(seconds).samples
     took_s = time.process_time() - began
     return Outcome(
         {n: s.sojourn_s or 0.0 for n, s in seen.items()},

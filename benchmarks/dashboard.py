@@ -27,7 +27,7 @@ from pathlib import Path
 from foretide.journal import Journal, Run
 from foretide.model import Decision
 from foretide.systems import system
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 from foretide.web import serve
 from foretide.web.watch import Watch
@@ -43,10 +43,10 @@ def topology(operators: int) -> Topology:
     return Topology(tuple(made))
 
 
-def scripted(window_s: float) -> ScriptedWorld:
+def scripted(window_s: float) -> ScriptedEnvironment:
     pipeline = topology(OPERATORS)
     times = {n: 0.01 + 0.002 * (i % 5) for i, n in enumerate(pipeline.names)}
-    return ScriptedWorld(pipeline, times, lambda at: 200 + 150 * ((at / 40) % 2), window_s)
+    return ScriptedEnvironment(pipeline, times, lambda at: 200 + 150 * ((at / 40) % 2), window_s)
 
 
 async def read_streams(port: int, clients: int) -> None:

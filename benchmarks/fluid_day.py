@@ -25,7 +25,7 @@ import numpy as np
 from foretide.apps import App, app
 from foretide.load import Load, read_csv
 from foretide.model import Plan, Snapshot
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.systems import system
 from foretide.topology import Topology
 
@@ -40,19 +40,19 @@ FLUID_SEEDS = 8
 
 def run(linear: App, load: Load, mode: str, seed: int = 0) -> list[Snapshot]:
     """The windows of a day under ``srea``."""
-    world = World(linear, load, mode=mode, window_s=60.0, seed=seed)
-    loop = system("srea").autoscaler(linear.topology, world, world)
-    decisions = [loop.step(i * 60.0) for i in range(1, world.windows + 1)]
+    environment = Simulation(linear, load, mode=mode, window_s=60.0, seed=seed)
+    loop = system("srea").autoscaler(linear.topology, environment, environment)
+    decisions = [loop.step(i * 60.0) for i in range(1, environment.windows + 1)]
     return [d.snapshot for d in decisions if d.snapshot]
 
 
 def again(linear: App, load: Load, seen: list[Snapshot]) -> list[Snapshot]:
     """The fluid mode with the replicas of another run, window by window."""
-    world = World(linear, load, mode="fluid", window_s=60.0)
+    environment = Simulation(linear, load, mode="fluid", window_s=60.0)
     found = []
     for window in seen:
-        world.apply(Plan({n: s.replicas for n, s in window.samples.items()}))
-        found.append(world.read(window.at))
+        environment.apply(Plan({n: s.replicas for n, s in window.samples.items()}))
+        found.append(environment.read(window.at))
     return found
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from foretide.model import Array, Prices
 from foretide.plan.cost_balance import cost_balance
 from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
-from foretide.plan.processors import Network, Station, assign_processors
+from foretide.plan.processors import QueueNetwork, Station, assign_processors
 
 PUBLISHED_MS = {12: 0.083, 24: 0.158, 48: 0.323, 96: 0.665, 192: 1.250}  # DRS, table II
 
@@ -30,7 +30,7 @@ def best_s(call: Callable[[], object], repeats: int) -> float:
 
 
 def main() -> None:
-    video = Network((Station(6.0, 0.5), Station(6.0, 0.6), Station(6.0, 0.02)), load=6.0)
+    video = QueueNetwork((Station(6.0, 0.5), Station(6.0, 0.6), Station(6.0, 0.02)), load=6.0)
     print("DRS, three operators, one decision (published: table II)")
     for total, published in PUBLISHED_MS.items():
         ours = best_s(lambda total=total: assign_processors(video, total), 2000) * 1e3  # type: ignore[misc]
@@ -43,7 +43,7 @@ def main() -> None:
         Station(float(r), float(s))
         for r, s in zip(rng.uniform(1, 100, 1000), rng.uniform(0.01, 1, 1000), strict=True)
     )
-    large = Network(stations, load=50.0)
+    large = QueueNetwork(stations, load=50.0)
     print(
         "DRS, 1,000 operators, K = 100,000: "
         f"{best_s(lambda: assign_processors(large, 100_000), 5):.3f} s (limit 0.5 s)"

@@ -18,7 +18,7 @@ from foretide.guards import bounds, catch_up, patience
 from foretide.history import History
 from foretide.model import Array, Decision, Forecast, Host, Plan, Snapshot
 from foretide.plan.reactive import Reactive
-from foretide.testing import ManualClock, RecordingActuator, ScriptedProbe, ScriptedWorld
+from foretide.testing import ManualClock, RecordingActuator, ScriptedEnvironment, ScriptedProbe
 from foretide.topology import Operator, Topology
 
 CHAIN = Topology(
@@ -27,11 +27,11 @@ CHAIN = Topology(
 SERVICE = {"parse": 0.02, "store": 0.05}
 
 
-def world(load: Callable[[float], float] = lambda at: 100.0) -> ScriptedWorld:
-    return ScriptedWorld(CHAIN, SERVICE, load, window_s=10.0)
+def world(load: Callable[[float], float] = lambda at: 100.0) -> ScriptedEnvironment:
+    return ScriptedEnvironment(CHAIN, SERVICE, load, window_s=10.0)
 
 
-def loop(ends: ScriptedWorld, **changes: object) -> Autoscaler:
+def loop(ends: ScriptedEnvironment, **changes: object) -> Autoscaler:
     parts: dict[str, object] = {
         "forecaster": Basic,
         "mode": "act",
@@ -252,7 +252,7 @@ def test_a_cadence_in_seconds_fits_any_window() -> None:
 
 def test_the_first_plan_comes_within_the_cadence_whatever_the_window() -> None:
     for window_s in (1.0, 5.0, 10.0, 30.0):
-        ends = ScriptedWorld(CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: 50.0, window_s)
+        ends = ScriptedEnvironment(CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: 50.0, window_s)
         scaler = loop(ends, cadence=Cadence(plan_every_s=30.0))
         steps = [scaler.step(window_s * i) for i in range(1, 121)]
         planned = [d.at for d in steps if d.outcome != "observed"]

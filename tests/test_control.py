@@ -10,13 +10,13 @@ from foretide.control import ModeSwitch, ask_mode, asked_mode, control_path
 from foretide.errors import JournalError, NobodyListens
 from foretide.model import Decision
 from foretide.systems import system
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 
 
 def test_the_loop_follows_the_switch_and_each_decision_says_what_held(tmp_path: Path) -> None:
     topology = Topology((Operator("a"),))
-    world = ScriptedWorld(topology, {"a": 0.1}, lambda at: 10 + at)
+    world = ScriptedEnvironment(topology, {"a": 0.1}, lambda at: 10 + at)
     with ModeSwitch(tmp_path / "control.json", "advise") as switch:
         loop = system("srea").autoscaler(topology, world, world, mode=switch)
         first = loop.step(10)
@@ -38,7 +38,7 @@ def test_a_switch_that_fails_is_a_failed_step_that_changes_nothing() -> None:
         raise OSError("the switch is gone")
 
     topology = Topology((Operator("a"),))
-    world = ScriptedWorld(topology, {"a": 0.1}, lambda at: 100.0)
+    world = ScriptedEnvironment(topology, {"a": 0.1}, lambda at: 100.0)
     seen: list[Decision] = []
     system("srea").autoscaler(topology, world, world, mode=broken, record=seen.append).step(10)  # type: ignore[arg-type]
     assert (seen[0].outcome, seen[0].mode, seen[0].error) == (

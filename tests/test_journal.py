@@ -13,7 +13,7 @@ from foretide.guards import bounds, patience
 from foretide.journal import Journal, Run, read, read_lines
 from foretide.model import Decision, Latency, Sample, Snapshot
 from foretide.systems import system
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 
 CHAIN = Topology((Operator("parse"), Operator("store", inputs=("parse",))))
@@ -22,7 +22,7 @@ RUN = Run("test", "srea", CHAIN, 10.0, 0.0, mode="act", target_latency_s=2.5, se
 
 def a_run(path: Path, steps: int = 40) -> list[Decision]:
     """A real loop's decisions, written to a journal."""
-    ends = ScriptedWorld(
+    ends = ScriptedEnvironment(
         CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: 50 + 40 * ((at // 50) % 3), 10.0
     )
     with Journal(path, RUN) as journal:
@@ -125,8 +125,8 @@ def test_kill_9_during_a_run_leaves_a_journal_that_opens(tmp_path: Path, lines: 
         f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
         "from test_journal import CHAIN, RUN\n"
         "from foretide.systems import system\n"
-        "from foretide.testing import ScriptedWorld\n"
-        "ends = ScriptedWorld(CHAIN, {'parse': 0.02, 'store': 0.05}, lambda at: at % 97, 10.0)\n"
+        "from foretide.testing import ScriptedEnvironment\n"
+        "ends = ScriptedEnvironment(CHAIN, {'parse': 0.02, 'store': 0.05}, lambda at: at % 97, 10.0)\n"
         "journal = Journal(sys.argv[1], RUN)\n"
         "scaler = system('srea').autoscaler(CHAIN, ends, ends, 'act', journal.append)\n"
         "for i in itertools.count(1):\n"

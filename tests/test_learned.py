@@ -11,16 +11,16 @@ from foretide.learned import Learned, learned_path
 from foretide.load import Load
 from foretide.plan.hosts.sarsa import Sarsa
 from foretide.plan.static import Static
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.hosts import HostCosts
 from foretide.systems import system
 
 
 def test_a_restarted_run_goes_on_with_its_tables(tmp_path):
     ticks = app("ticks")
-    world = World(ticks, Load("steady", np.full(600, 120.0)), hosts=HostCosts(first=3))
+    environment = Simulation(ticks, Load("steady", np.full(600, 120.0)), hosts=HostCosts(first=3))
     path = learned_path(tmp_path / "journal.jsonl", "sarsa")
-    first = system("fugu-rl").autoscaler(ticks.topology, world, world)
+    first = system("fugu-rl").autoscaler(ticks.topology, environment, environment)
     with Learned(path, first.planner, every=10) as kept:
         for i in range(1, 31):
             kept.note(first.step(i * 10.0))

@@ -12,8 +12,8 @@ from foretide.autoscaler import Autoscaler, Cadence
 from foretide.errors import unknown
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
-from foretide.forecast.meanwhile import Meanwhile
 from foretide.forecast.retrain import SlowLearner
+from foretide.forecast.stand_in import WithStandIn
 from foretide.guards import GUARDS, Guard
 from foretide.model import Decision, Mode, Prices
 from foretide.parts import Actuator, Forecaster, Planner, Probe
@@ -51,7 +51,7 @@ class System:
     def new_forecaster(self) -> Forecaster:
         forecaster = FORECASTERS.build(self.forecaster, **self.forecaster_constants)
         if isinstance(forecaster, SlowLearner):
-            forecaster = Meanwhile(forecaster)
+            forecaster = WithStandIn(forecaster)
         return forecaster if self.quantile is None else Conformal(forecaster, self.quantile)
 
     def new_guards(self) -> tuple[Guard, ...]:

@@ -62,7 +62,7 @@ class RecordingActuator:
         self.plans.append(plan)
 
 
-class ScriptedWorld:
+class ScriptedEnvironment:
     """Probe and Actuator in one: ``load(at)`` events/s meet operators with fixed service times;
     queues are exact, per window.
 

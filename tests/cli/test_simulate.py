@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from runs import FollowingWorld
+from runs import FollowingEnvironment
 from typer.testing import CliRunner
 
 from foretide.cli import app
@@ -23,9 +23,9 @@ def quick_world(monkeypatch: pytest.MonkeyPatch) -> None:
     real = comparing.compare
 
     def quick(
-        case: comparing.Case, systems: list, progress: comparing.Progress, processes: int | None
+        case: comparing.Scenario, systems: list, progress: comparing.Progress, processes: int | None
     ) -> comparing.Comparison:
-        return real(case, systems, progress, 1, FollowingWorld)
+        return real(case, systems, progress, 1, FollowingEnvironment)
 
     monkeypatch.setattr(command.comparing, "compare", quick)
 

@@ -16,7 +16,7 @@ import pytest
 from foretide.errors import MissingExtra, NotReady
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
-from foretide.forecast.meanwhile import Meanwhile
+from foretide.forecast.stand_in import WithStandIn
 from foretide.model import Array
 from foretide.parts import Forecaster
 from foretide.registry import Part
@@ -81,7 +81,7 @@ def build(part: Part) -> Forecaster:
     """As a system builds it; networks small, with their stand-in before the first training."""
     try:
         return (
-            Meanwhile(FORECASTERS.build(part.name, **SMALL_NETWORK))
+            WithStandIn(FORECASTERS.build(part.name, **SMALL_NETWORK))
             if part.extra == "deep"
             else FORECASTERS.build(part.name)
         )

@@ -39,7 +39,7 @@ TOPOLOGIES = pytest.mark.parametrize(
 EVERY = pytest.mark.parametrize("name", PLANNERS.names)
 
 
-class World:
+class StubEnvironment:
     """Probe and Actuator in one, with queues per operator and two hosts that share all replicas
     evenly.
     """
@@ -103,10 +103,10 @@ def build(name, topology):
 
 
 def run(name, topology, record=lambda decision: None):
-    world = World(topology, loads())
+    environment = StubEnvironment(topology, loads())
     cadence = Cadence(horizon=3, lookback=10, scope="operators")
     loop = Autoscaler(
-        topology, world, build(name, topology), world, Basic, (), cadence, "act", record
+        topology, environment, build(name, topology), environment, Basic, (), cadence, "act", record
     )
     return loop, [loop.step(WINDOW_S * (i + 1)) for i in range(WINDOWS)]
 

@@ -10,7 +10,7 @@ import pytest
 from foretide.apps import APPS, Service
 from foretide.errors import MissingExtra
 from foretide.load import Load
-from foretide.sim.compare import Case, simulate
+from foretide.sim.compare import Scenario, simulate
 from foretide.systems import SYSTEMS
 
 WINDOWS = 40
@@ -50,7 +50,7 @@ def steady(app):
     app = quiet(app)
     window_s = min(app.window_s, 30.0)
     load = Load("constant", np.full(int(WINDOWS * window_s), rate_between_steps(app)))
-    return Case(app, load, window_s, engine="fluid")
+    return Scenario(app, load, window_s, engine="fluid")
 
 
 SUITED = [

@@ -5,7 +5,7 @@ import jax
 import numpy as np
 import pytest
 
-from foretide.forecast.recurrent_net import Cell, Network, Shape
+from foretide.forecast.recurrent_net import Cell, RecurrentNetwork, Shape
 from foretide.forecast.recurrent_training import Schedule, loss, program, skeleton
 from foretide.model import Array
 
@@ -50,7 +50,9 @@ def lstm(cells: object, way: int, rates: Array) -> Array:
 @pytest.mark.parametrize(("cell", "reference"), [("gru", gru), ("lstm", lstm)])
 @pytest.mark.parametrize("both_ways", [False, True])
 def test_a_network_is_its_equations(cell: Cell, reference: object, both_ways: bool) -> None:
-    network = Network(Shape(cell, both_ways, lookback=6, horizon=3, hidden=5), jax.random.key(3))
+    network = RecurrentNetwork(
+        Shape(cell, both_ways, lookback=6, horizon=3, hidden=5), jax.random.key(3)
+    )
     states = [reference(network.cells, 0, WINDOW)] + [
         reference(network.cells, 1, WINDOW[::-1])
     ] * both_ways  # type: ignore[operator]
@@ -67,7 +69,9 @@ def test_a_network_is_its_equations(cell: Cell, reference: object, both_ways: bo
 
 
 def test_a_local_network_follows_the_level_and_the_unit_of_its_window() -> None:
-    network = Network(Shape(local=True, lookback=6, horizon=3, hidden=5), jax.random.key(3))
+    network = RecurrentNetwork(
+        Shape(local=True, lookback=6, horizon=3, hidden=5), jax.random.key(3)
+    )
     run = eqx.filter_jit(lambda n, w: n(w))
     small, large = np.asarray(run(network, WINDOW)), np.asarray(run(network, 40 * WINDOW))
     np.testing.assert_allclose(large, 40 * small, rtol=1e-3)

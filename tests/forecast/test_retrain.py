@@ -15,12 +15,12 @@ from foretide.autoscaler import Autoscaler, Cadence
 from foretide.errors import NotReady
 from foretide.forecast.basic import Basic
 from foretide.forecast.conformal import Conformal
-from foretide.forecast.meanwhile import Meanwhile
 from foretide.forecast.retrain import Retraining, SlowLearner, core
+from foretide.forecast.stand_in import WithStandIn
 from foretide.model import Array, Forecast
 from foretide.parts import Forecaster
 from foretide.plan.reactive import Reactive
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 
 CHAIN = Topology(
@@ -67,10 +67,18 @@ def fresh() -> None:
 
 
 def loop(beside: bool, forecaster: Callable[[], Forecaster] = Level) -> Autoscaler:
-    world = ScriptedWorld(CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: at, window_s=10.0)
+    environment = ScriptedEnvironment(
+        CHAIN, {"parse": 0.02, "store": 0.05}, lambda at: at, window_s=10.0
+    )
     cadence = Cadence(fit_every=5, scope="operators")
     return Autoscaler(
-        CHAIN, world, Reactive(), world, forecaster, cadence=cadence, train_beside=beside
+        CHAIN,
+        environment,
+        Reactive(),
+        environment,
+        forecaster,
+        cadence=cadence,
+        train_beside=beside,
     )
 
 
@@ -131,7 +139,7 @@ def test_closing_ends_a_training_and_drops_it() -> None:
 def test_wrappers_are_looked_through_and_quick_learners_fit_as_ever() -> None:
     Level.gate.set()
     inside, basic = Level(), Basic()
-    Retraining().fit([Conformal(Meanwhile(inside)), basic], [np.full(4, 3.0), np.ones(4)])
+    Retraining().fit([Conformal(WithStandIn(inside)), basic], [np.full(4, 3.0), np.ones(4)])
     assert inside.level == 3.0
     assert core(Conformal(basic)) is basic
     assert not isinstance(basic, SlowLearner)
@@ -139,6 +147,6 @@ def test_wrappers_are_looked_through_and_quick_learners_fit_as_ever() -> None:
 
 def test_a_stand_in_acts_until_the_first_training() -> None:
     Level.gate.set()
-    scaler = loop(beside=False, forecaster=lambda: Meanwhile(Level()))
+    scaler = loop(beside=False, forecaster=lambda: WithStandIn(Level()))
     seen = [scaler.step(10.0 * i) for i in range(1, 6)]
     assert [d.forecasts["parse"].mean[0] for d in seen] == [10.0, 20.0, 30.0, 40.0, 30.0]

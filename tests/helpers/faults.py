@@ -14,7 +14,7 @@ import pytest
 
 from foretide.clock import WallClock
 from foretide.model import Plan, Snapshot
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 
 PAIR = Topology((Operator("a", (), 1, 20), Operator("b", ("a",), 1, 20)))
@@ -50,7 +50,7 @@ class MeasuredWorld:
 
     def __init__(self, clock: JumpingClock) -> None:
         self.clock = clock
-        self.inner = ScriptedWorld(PAIR, {"a": 0.05, "b": 0.05}, lambda at: 100.0)
+        self.inner = ScriptedEnvironment(PAIR, {"a": 0.05, "b": 0.05}, lambda at: 100.0)
         self.before_read: Callable[[], None] = lambda: None
         self.offline_s = 0.0
         self._at: float | None = None

@@ -7,7 +7,7 @@ import numpy as np
 
 from foretide.apps import App, Service, Values
 from foretide.load import Load, read_csv
-from foretide.sim.environment import World, WorldSettings
+from foretide.sim.environment import Simulation, SimulationSettings
 from foretide.topology import Operator, Topology
 
 
@@ -50,12 +50,12 @@ def jackson() -> App:
 
 
 def run(app: App, rate: float, seconds: float, **settings: object):
-    """One window over the whole load; the world and its snapshot."""
+    """One window over the whole load; the environment and its snapshot."""
     load = Load("constant", np.array([rate * seconds]), seconds)
-    world = World(
-        app, load, WorldSettings(**{"window_s": seconds, "grouping": "shared", **settings})
+    environment = Simulation(
+        app, load, SimulationSettings(**{"window_s": seconds, "grouping": "shared", **settings})
     )
-    return world, world.read(seconds)
+    return environment, environment.read(seconds)
 
 
 TRACES = Path(os.environ.get("FORETIDE_TRACES", Path(__file__).parents[3] / "shared" / "traces"))

@@ -1,4 +1,4 @@
-"""A run that is quick to make: the loop on a scripted world, with latencies that follow the
+"""A run that is quick to make: the loop on a scripted environment, with latencies that follow the
 backlog.
 """
 
@@ -9,19 +9,19 @@ from dataclasses import replace
 import numpy as np
 
 from foretide.model import Array, Latency, Plan, Snapshot
-from foretide.sim.compare import Case
+from foretide.sim.compare import Scenario
 from foretide.systems import System
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 
 
-class FollowingWorld:
-    """ScriptedWorld under a case's load; an event's latency is what its operators' backlogs take to
+class FollowingEnvironment:
+    """ScriptedEnvironment under a case's load; an event's latency is what its operators' backlogs take to
     serve.
     """
 
-    def __init__(self, case: Case, system: System) -> None:
+    def __init__(self, case: Scenario, system: System) -> None:
         times = {n: case.app.service_s(n) for n in case.app.topology.names}
-        self.inner = ScriptedWorld(
+        self.inner = ScriptedEnvironment(
             case.app.topology, times, lambda at: case.load.at(at - case.window_s / 2), case.window_s
         )
         self.inner.replicas.update(case.start())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foretide.apps import app
-from foretide.papers.dabs_storm import FIGURES, STRATEGIES, Case, heaviest, run, table
+from foretide.papers.dabs_storm import FIGURES, STRATEGIES, StreamRun, heaviest, run, table
 
 
 def test_the_heaviest_operator_is_observed() -> None:
@@ -18,7 +18,7 @@ def test_the_heaviest_operator_is_observed() -> None:
 
 @pytest.mark.slow
 def test_autoscale_plus_loses_less_than_incremental_on_the_progressive_stream() -> None:
-    found = {s: run(Case(FIGURES[0], s)) for s in STRATEGIES}
+    found = {s: run(StreamRun(FIGURES[0], s)) for s in STRATEGIES}
     assert found["AUTOSCALE+"].lost < found["incremental"].lost
     told = table(FIGURES[0], found)
     assert told.title.startswith("Figure 12: insensitive, progressive")

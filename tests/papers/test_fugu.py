@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from foretide.model import Decision, Host, Latency, Plan, Sample, Snapshot
-from foretide.papers.fugu import Case, HostFigures, averaged, host_figures, run, tables
+from foretide.papers.fugu import HostFigures, HostRun, averaged, host_figures, run, tables
 
 
 def decision(
@@ -38,7 +38,7 @@ def test_host_figures_by_hand() -> None:
 
 
 def test_the_same_case_gives_the_same_figures() -> None:
-    case = Case("rl", seconds=120)
+    case = HostRun("rl", seconds=120)
     first = run(case)
     assert isinstance(first, HostFigures)
     assert run(case) == first
@@ -49,7 +49,9 @@ def test_utilization_of_rl_is_above_local_above_global() -> None:
     """Default configuration, Day1, one hour; the p90 latency is reported by the benchmark
     (docs/papers/fugu.md).
     """
-    found = {t: averaged([run(Case(t, seed=s)) for s in (1, 2)]) for t in ("rl", "local", "global")}
+    found = {
+        t: averaged([run(HostRun(t, seed=s)) for s in (1, 2)]) for t in ("rl", "local", "global")
+    }
     assert found["rl"].mean > found["local"].mean > found["global"].mean
     assert found["local"].p90_ms < found["global"].p90_ms
 

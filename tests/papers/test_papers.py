@@ -10,11 +10,11 @@ from foretide.forecast.basic import Basic
 from foretide.load import Load
 from foretide.papers import PAPERS, bgelasor, pa_sps
 from foretide.papers.drs import figure_10, table_2
-from foretide.papers.paper import Claim, Row, Table
+from foretide.papers.paper import Claim, PublishedTable, Row
 
 
 def test_a_table_tells_ours_beside_the_published():
-    table = Table(
+    table = PublishedTable(
         "t",
         [Row("a", {"x": 0.5, "y": None}, {"x": 1.0}), Row("b", {"x": 2.0})],
         [Claim("a is below b", True)],

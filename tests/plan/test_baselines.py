@@ -7,7 +7,7 @@ from foretide.model import Forecast, Sample, Snapshot, WindowPrices
 from foretide.plan.baselines import Backlog, Ds2, LazyProvisioning, SparkDra
 from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
 from foretide.systems import system
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 
 ONE = Topology((Operator("a"),))
@@ -78,9 +78,9 @@ def test_backlog_rule():
 
 @pytest.mark.parametrize(("keep_up", "least", "most"), [(True, 0, 3), (False, 10, 200)])
 def test_the_bare_backlog_rule_never_rests(keep_up, least, most):
-    world = ScriptedWorld(ONE, {"a": 0.033}, lambda at: 100.0)
+    environment = ScriptedEnvironment(ONE, {"a": 0.033}, lambda at: 100.0)
     loop = system("backlog", planner_constants={"threshold": 500, "keep_up": keep_up}).autoscaler(
-        ONE, world, world
+        ONE, environment, environment
     )
     changes = [loop.step(10.0 * i).outcome for i in range(1, 300)].count("applied")
     assert least <= changes <= most

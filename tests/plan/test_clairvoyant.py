@@ -7,7 +7,7 @@ from foretide.plan.clairvoyant import Clairvoyant, StaticMean, StaticPeak
 from foretide.plan.future import Future
 from foretide.plan.optimum import optimal_schedule, schedule_cost
 from foretide.systems import system
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 
 CHAIN = Topology((Operator("a"), Operator("b", ("a",))))
@@ -17,22 +17,22 @@ LOADS = [100, 300, 120, 310, 90, 90, 90, 90, 280, 100]
 
 def run(planner):
     windows = len(LOADS)
-    world = ScriptedWorld(
+    environment = ScriptedEnvironment(
         CHAIN, SERVICE, lambda at: LOADS[min(len(LOADS), max(1, round(at / 10))) - 1]
     )
     future = Future(
         0.0,
         10.0,
         {
-            n: np.array([world.needed(n, 10.0 * (i + 1)) for i in range(windows)])
+            n: np.array([environment.needed(n, 10.0 * (i + 1)) for i in range(windows)])
             for n in CHAIN.names
         },
     )
-    loop = system(planner).foreseeing(future).autoscaler(CHAIN, world, world)
+    loop = system(planner).foreseeing(future).autoscaler(CHAIN, environment, environment)
     used = {n: [] for n in CHAIN.names}
     for i in range(1, windows + 1):
         for n in CHAIN.names:
-            used[n].append(world.replicas[n])
+            used[n].append(environment.replicas[n])
         loop.step(10.0 * i)
     return used, future
 
@@ -57,8 +57,8 @@ def test_static_peak_and_mean_never_change_after_the_first_window():
 
 
 def test_without_a_future_the_clairvoyant_waits_and_the_static_sizes_use_the_past():
-    world = ScriptedWorld(CHAIN, SERVICE, lambda at: 100.0)
-    blind = system("clairvoyant").autoscaler(CHAIN, world, world)
+    environment = ScriptedEnvironment(CHAIN, SERVICE, lambda at: 100.0)
+    blind = system("clairvoyant").autoscaler(CHAIN, environment, environment)
     assert blind.step(10.0).outcome == "waiting"
     with pytest.raises(NotReady, match="simulator"):
         Clairvoyant().plan(CHAIN, blind.history, {})

@@ -4,7 +4,7 @@ from foretide.errors import Infeasible, InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Forecast, Latency, Sample, Snapshot
 from foretide.plan.drs import Drs
-from foretide.plan.processors import Network, Station, assign_processors, min_processors
+from foretide.plan.processors import QueueNetwork, Station, assign_processors, min_processors
 from foretide.topology import Operator, Topology
 
 CHAIN = Topology((Operator("a"), Operator("b", ("a",))))
@@ -45,7 +45,7 @@ def history(*snapshots, topology=CHAIN):
     return h
 
 
-MODEL = Network((Station(8.0, 0.1), Station(8.0, 0.2)), load=8.0)
+MODEL = QueueNetwork((Station(8.0, 0.1), Station(8.0, 0.2)), load=8.0)
 
 
 def test_too_slow_takes_the_fewest_that_meet_the_target():
@@ -198,8 +198,8 @@ def test_wrong_constants_are_named(wrong):
 def test_published_special_case_where_only_the_general_model_is_right(load):
     # Figure 10: K = 7, bulk arrivals at the matcher. M/M/k prefers 3:3:1, GI/G/k picks 2:4:1.
     service = (0.25, 0.3, 0.02)
-    plain = Network(tuple(Station(load, s) for s in service), load)
-    bulk = Network(
+    plain = QueueNetwork(tuple(Station(load, s) for s in service), load)
+    bulk = QueueNetwork(
         tuple(Station(load, s, v) for s, v in zip(service, (0.6, 2.5, 1.0), strict=True)), load
     )
     assert assign_processors(plain, 7) == (3, 3, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretide.errors import Infeasible, InvalidRecord
-from foretide.plan.processors import Network, Station, assign_processors, min_processors
+from foretide.plan.processors import QueueNetwork, Station, assign_processors, min_processors
 
 
 def allocations(n, total):
@@ -22,7 +22,7 @@ def random_network(rng, general):
         )
         for _ in range(n)
     )
-    return Network(stations, load=float(rng.uniform(0.5, 5)))
+    return QueueNetwork(stations, load=float(rng.uniform(0.5, 5)))
 
 
 @pytest.mark.parametrize("general", [False, True], ids=["mmk", "gigk"])
@@ -44,18 +44,20 @@ def test_both_optimizers_equal_brute_force_on_random_networks(general):
 
 
 def test_never_one_processor_too_many():
-    network = Network((Station(1.0, 0.5), Station(1.0, 0.5)), load=1.0)
+    network = QueueNetwork((Station(1.0, 0.5), Station(1.0, 0.5)), load=1.0)
     assert assign_processors(network, 2) == (1, 1)
     assert sum(assign_processors(network, 9)) == 9
 
 
 def test_too_few_processors_says_how_many_would_do():
     with pytest.raises(Infeasible, match=r"at least 8 are needed \(2:6\)"):
-        assign_processors(Network((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), total=7)
+        assign_processors(
+            QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), total=7
+        )
 
 
 def test_a_target_below_the_service_times_says_what_would_do():
-    network = Network((Station(10.0, 0.1), Station(5.0, 0.5)), load=10.0)
+    network = QueueNetwork((Station(10.0, 0.1), Station(5.0, 0.5)), load=10.0)
     with pytest.raises(Infeasible, match=r"service alone takes 350\.0 ms"):
         min_processors(network, 0.3)
     assert network.sojourn_s(min_processors(network, network.service_s)) == pytest.approx(
@@ -66,27 +68,32 @@ def test_a_target_below_the_service_times_says_what_would_do():
 def test_visits_weigh_the_service_times():
     # The printed check sums 1/mu unweighted (1.1 s) and would refuse this target although it can be
     # met.
-    network = Network((Station(10.0, 0.1), Station(0.1, 1.0)), load=10.0)
+    network = QueueNetwork((Station(10.0, 0.1), Station(0.1, 1.0)), load=10.0)
     assert network.sojourn_s(min_processors(network, 0.2)) <= 0.2
 
 
 def test_the_test_networks_of_the_authors():
-    chain = Network((Station(8.0, 1 / 10), Station(8.0, 1 / 15)), load=8.0)
+    chain = QueueNetwork((Station(8.0, 1 / 10), Station(8.0, 1 / 15)), load=8.0)
     assert assign_processors(chain, 3) == (2, 1)
-    paths = Network((Station(8.0, 1 / 10), Station(4.8, 1 / 5), Station(8.0, 1 / 15)), load=8.0)
+    paths = QueueNetwork(
+        (Station(8.0, 1 / 10), Station(4.8, 1 / 5), Station(8.0, 1 / 15)), load=8.0
+    )
     assert assign_processors(paths, 4) == (1, 2, 1)
-    loop = Network(
+    loop = QueueNetwork(
         (Station(10.0, 1 / 10.5), Station(10.0, 1 / 15)), load=8.0
     )  # 8/s from outside, 0.2 comes back
     assert assign_processors(loop, 3) == (2, 1)
 
 
 def test_stations_that_nothing_reaches_get_one_processor():
-    assert assign_processors(Network((Station(5.0, 0.1), Station(0.0, 0.0)), load=5.0), 4) == (3, 1)
+    assert assign_processors(QueueNetwork((Station(5.0, 0.1), Station(0.0, 0.0)), load=5.0), 4) == (
+        3,
+        1,
+    )
 
 
 def test_impossible_figures_are_refused():
     with pytest.raises(InvalidRecord):
         Station(-1.0, 0.1)
     with pytest.raises(InvalidRecord):
-        Network((Station(1.0, 0.1),), load=0.0)
+        QueueNetwork((Station(1.0, 0.1),), load=0.0)

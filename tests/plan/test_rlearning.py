@@ -7,19 +7,19 @@ import json
 from foretide.history import History
 from foretide.model import Sample, Snapshot
 from foretide.plan.rlearning import RateLearning
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 
 T = Topology((Operator("a", max_replicas=40),))
 
 
 def run(planner: RateLearning, rate: float, windows: int) -> int:
-    world = ScriptedWorld(T, {"a": 0.1}, lambda at: rate)
+    environment = ScriptedEnvironment(T, {"a": 0.1}, lambda at: rate)
     history = History(T)
     for i in range(windows):
-        history.append(world.read(10.0 * i))
-        world.apply(planner.plan(T, history, {}))
-    return world.replicas["a"]
+        history.append(environment.read(10.0 * i))
+        environment.apply(planner.plan(T, history, {}))
+    return environment.replicas["a"]
 
 
 def test_finds_the_fewest_replicas_that_keep_up() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from browser import Seen, chromium
-from runs import FollowingWorld
+from runs import FollowingEnvironment
 
 from foretide.apps import app
 from foretide.cli import report as closing
@@ -14,19 +14,19 @@ from foretide.journal import Journal, Run
 from foretide.load import Load
 from foretide.model import Decision, Sample, Snapshot
 from foretide.report import Page, of_comparison, of_journal, render, write
-from foretide.sim.compare import Case, Comparison, compare
+from foretide.sim.compare import Comparison, Scenario, compare
 from foretide.systems import system
-from foretide.testing import ScriptedWorld
+from foretide.testing import ScriptedEnvironment
 
 STEPS = Load("steps", np.repeat([20.0, 90.0, 20.0], 100))
 
 
 def comparison(*names: str) -> Comparison:
     return compare(
-        Case(app("two-paths"), STEPS, 10.0),
+        Scenario(app("two-paths"), STEPS, 10.0),
         [system(n) for n in names],
         processes=1,
-        new_world=FollowingWorld,
+        new_environment=FollowingEnvironment,
     )
 
 
@@ -66,7 +66,9 @@ def test_nothing_in_a_name_can_break_out_of_the_data() -> None:
 
 def test_a_long_run_is_thinned() -> None:
     long = Load("long", np.full(15_000, 20.0))
-    found = compare(Case(app("chain"), long, 10.0), [system("srea")], new_world=FollowingWorld)
+    found = compare(
+        Scenario(app("chain"), long, 10.0), [system("srea")], new_environment=FollowingEnvironment
+    )
     run = found.runs[0]
     assert run.windows_per_point == 2
     assert len(run.at_s) == len(run.rate) == len(run.replicas["first"]) == 750
@@ -82,7 +84,7 @@ def test_a_page_without_a_run_is_an_error() -> None:
 def journal_of(folder: Path) -> Path:
     """A live run: the loop on a scripted world, journalled."""
     chain = app("chain")
-    world = ScriptedWorld(
+    world = ScriptedEnvironment(
         chain.topology, {"first": 0.1, "second": 1 / 15}, lambda at: STEPS.at(at - 1.7e9 - 5)
     )
     run = Run("live", "srea", chain.topology, 10.0, 1.7e9, mode="act", target_latency_s=1.0)

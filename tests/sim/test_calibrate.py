@@ -12,7 +12,7 @@ from foretide.journal import Journal, Run
 from foretide.load import Load
 from foretide.model import Decision, Plan, Snapshot
 from foretide.sim.calibrate import calibrate, fitted
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Operator, Topology
 
@@ -39,11 +39,11 @@ def recorded(seed: int) -> list[Snapshot]:
     third later.
     """
     load = Load("rising", np.linspace(40, 220, 180))
-    world = World(PIPELINE, load, mode="batch", batch=COSTS, window_s=10.0, seed=seed)
+    environment = Simulation(PIPELINE, load, mode="batch", batch=COSTS, window_s=10.0, seed=seed)
     seen = []
     for i in range(18):
-        world.apply(Plan({"rate": 1 + (i >= 8) + (i >= 14)}))
-        seen.append(world.read(10.0 * (i + 1)))
+        environment.apply(Plan({"rate": 1 + (i >= 8) + (i >= 14)}))
+        seen.append(environment.read(10.0 * (i + 1)))
     return seen
 
 
@@ -107,12 +107,12 @@ def test_windows_in_which_nothing_was_offered_are_an_error():
 
 
 def test_an_operator_that_did_nothing_is_an_error():
-    quiet = World(PIPELINE, Load("none", np.zeros(10)), mode="batch", window_s=10.0).read(10.0)
+    quiet = Simulation(PIPELINE, Load("none", np.zeros(10)), mode="batch", window_s=10.0).read(10.0)
     with pytest.raises(NotReady, match="'parse' processed nothing"):
         fitted(PIPELINE.topology, [quiet])
 
 
 def test_windows_that_do_not_tell_of_batches_are_an_error():
-    events = World(PIPELINE, Load("steady", np.full(10, 50.0)), window_s=10.0).read(10.0)
+    events = Simulation(PIPELINE, Load("steady", np.full(10, 50.0)), window_s=10.0).read(10.0)
     with pytest.raises(NotReady, match="how long the batches of operator 'parse' took"):
         fitted(PIPELINE.topology, [events])

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from runs import FollowingWorld
+from runs import FollowingEnvironment
 
 from foretide.apps import APPS, App, app
 from foretide.autoscaler import Beat
@@ -10,15 +10,15 @@ from foretide.errors import InvalidConfig
 from foretide.figures.metrics import figures
 from foretide.load import Load, load
 from foretide.model import Prices
-from foretide.sim.compare import Case, compare, engine_named, simulate
+from foretide.sim.compare import Scenario, compare, engine_named, simulate
 from foretide.systems import system
 
 STEPS = Load("steps", np.repeat([20.0, 90.0, 20.0], 100))
-CASE = Case(app("chain"), STEPS, window_s=10.0)
+CASE = Scenario(app("chain"), STEPS, window_s=10.0)
 
 
 def test_the_true_need_follows_from_load_visits_and_service_times() -> None:
-    case = Case(app("loop-back"), STEPS, window_s=100.0)  # 1.25 visits each, 0.1 s and 1/15 s
+    case = Scenario(app("loop-back"), STEPS, window_s=100.0)  # 1.25 visits each, 0.1 s and 1/15 s
     assert {n: v.tolist() for n, v in case.needs().items()} == {
         "first": [3, 12, 3],
         "second": [2, 8, 2],
@@ -34,7 +34,7 @@ def test_every_system_meets_the_same_load_and_the_same_optimum() -> None:
         [system(n) for n in names],
         lambda *news: told.append(news),
         processes=1,
-        new_world=FollowingWorld,
+        new_environment=FollowingEnvironment,
     )
     assert [r.system for r in found.runs] == names
     assert len({r.optimum_cost for r in found.runs}) == 1
@@ -45,7 +45,7 @@ def test_every_system_meets_the_same_load_and_the_same_optimum() -> None:
 
 
 def test_json_has_the_keys_of_the_contract() -> None:
-    found = compare(CASE, [system("srea")], new_world=FollowingWorld).as_dict()
+    found = compare(CASE, [system("srea")], new_environment=FollowingEnvironment).as_dict()
     assert list(found) == ["app", "load", "window_s", "lead_s", "optimum_cost", "systems"]
     assert (found["app"], found["load"], found["window_s"]) == ("chain", "steps", 10.0)
     assert len(found["systems"][0]) == 17
@@ -57,11 +57,11 @@ def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> No
     assert published.fitted(1.0) == Beat(horizon=30, plan_every=30, forecast_every=30)
     assert system("srea").cadence.steps_per_window(0.5) == 1
 
-    def fine(case: Case, chosen: object) -> FollowingWorld:
-        return FollowingWorld(Case(case.app, case.load, 1.0), system("srea"))
+    def fine(case: Scenario, chosen: object) -> FollowingEnvironment:
+        return FollowingEnvironment(Scenario(case.app, case.load, 1.0), system("srea"))
 
     record = simulate(
-        CASE, system("pa-sps", forecaster="basic", forecaster_constants={}), new_world=fine
+        CASE, system("pa-sps", forecaster="basic", forecaster_constants={}), new_environment=fine
     )
     assert [s.window_s for s in record.snapshots] == [10.0] * 30
     assert record.offered().sum() == pytest.approx(STEPS.total)
@@ -70,7 +70,10 @@ def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> No
 
 def test_a_system_that_cannot_plan_here_is_left_out_with_its_reason() -> None:
     found = compare(
-        CASE, [system("fugu-local"), system("static")], processes=1, new_world=FollowingWorld
+        CASE,
+        [system("fugu-local"), system("static")],
+        processes=1,
+        new_environment=FollowingEnvironment,
     )
     assert [r.system for r in found.runs] == ["static"]
     assert "never planned" in found.left_out["fugu-local"]
@@ -78,7 +81,7 @@ def test_a_system_that_cannot_plan_here_is_left_out_with_its_reason() -> None:
 
 def test_impossible_cases_are_sentences() -> None:
     with pytest.raises(InvalidConfig, match="lasts 300 s, less than one window of 400 s"):
-        Case(app("chain"), STEPS, 400.0)
+        Scenario(app("chain"), STEPS, 400.0)
     with pytest.raises(InvalidConfig, match="did you mean 'events'"):
         engine_named("event")
     with pytest.raises(InvalidConfig, match="--lead -1: give 0 seconds or more"):
@@ -92,7 +95,7 @@ RISE = Load("rise", np.repeat([20.0, 90.0, 20.0], 100), interval_s=1.0)
 
 @pytest.mark.parametrize("lead_s", [0.0, 10.0, 25.0])
 def test_the_clairvoyant_covers_the_need_whatever_the_lead_time_is(lead_s: float) -> None:
-    case = Case(app("chain"), RISE, 5.0, engine="fluid", lead_s=lead_s)
+    case = Scenario(app("chain"), RISE, 5.0, engine="fluid", lead_s=lead_s)
     record = simulate(case, system("clairvoyant"))
     assert {s.lead_s for s in record.snapshots} == {lead_s}
     for name, need in record.needs.items():
@@ -103,7 +106,7 @@ def test_the_clairvoyant_covers_the_need_whatever_the_lead_time_is(lead_s: float
 
 
 def test_executors_take_the_lead_time_and_bring_slots() -> None:
-    case = Case(app("chain"), RISE, 5.0, engine="fluid", lead_s=20.0, cores=4)
+    case = Scenario(app("chain"), RISE, 5.0, engine="fluid", lead_s=20.0, cores=4)
     record = simulate(case, system("srea"))
     slots = [s.slots for s in record.snapshots]
     assert all(s is not None and s % 4 == 0 for s in slots)
@@ -114,8 +117,8 @@ def test_executors_take_the_lead_time_and_bring_slots() -> None:
 
 def test_long_loads_go_to_the_fluid_engine() -> None:
     assert CASE.mode == "events"
-    assert Case(app("twitter-linear"), load("stable:days=60"), 30.0).mode == "fluid"
-    assert Case(app("chain"), STEPS, 10.0, engine="fluid").mode == "fluid"
+    assert Scenario(app("twitter-linear"), load("stable:days=60"), 30.0).mode == "fluid"
+    assert Scenario(app("chain"), STEPS, 10.0, engine="fluid").mode == "fluid"
 
 
 @pytest.mark.slow
@@ -139,8 +142,8 @@ def test_workers_end_when_nobody_listens_to_their_news() -> None:
 
 def test_planners_weigh_the_prices_of_the_case() -> None:
     dear = Prices(up=1e9, down=1e9)
-    case = Case(app("chain"), STEPS, 10.0, prices=dear)
-    found = compare(case, [system("clairvoyant")], new_world=FollowingWorld).runs[0]
+    case = Scenario(app("chain"), STEPS, 10.0, prices=dear)
+    found = compare(case, [system("clairvoyant")], new_environment=FollowingEnvironment).runs[0]
     assert found.figures.cost_ratio == pytest.approx(1.0)
     assert found.figures.adaptations == 1  # once up for the hump, never down
 
@@ -149,7 +152,7 @@ def test_planners_weigh_the_prices_of_the_case() -> None:
 @pytest.mark.parametrize("a", APPS.values(), ids=lambda a: a.name)
 def test_every_app_runs_in_the_simulator_and_every_figure_is_measured(a: App) -> None:
     short = load(a.load).first(10 * a.window_s).scaled(0.2)
-    record = simulate(Case(a, short, a.window_s), system("srea"))
+    record = simulate(Scenario(a, short, a.window_s), system("srea"))
     assert len(record.snapshots) == 10
     assert record.offered().sum() == pytest.approx(short.total, rel=0.1)
     assert all(v is not None for v in figures(record).as_dict().values())

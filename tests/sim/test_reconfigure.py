@@ -7,9 +7,9 @@ from foretide.apps import App, Service, Values
 from foretide.errors import ActuationError, InvalidConfig, NotReady
 from foretide.load import Load
 from foretide.model import Plan
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.hosts import HostCosts
-from foretide.sim.reconfigure import Executors, Pool, Restart, dealt
+from foretide.sim.reconfigure import ExecutorStarts, Pool, Restart, within_slots
 from foretide.topology import Operator, Topology
 
 NAMES = ("a", "b")
@@ -25,18 +25,18 @@ def two(service_s: float = 0.1, **app: object) -> App:
     )
 
 
-def world(counts: list[float], app: App | None = None, **settings: object) -> World:
-    return World(app or two(), Load("by hand", np.array(counts)), window_s=1.0, **settings)
+def environment(counts: list[float], app: App | None = None, **settings: object) -> Simulation:
+    return Simulation(app or two(), Load("by hand", np.array(counts)), window_s=1.0, **settings)
 
 
-def replicas(w: World, at: float) -> tuple[int, ...]:
+def replicas(w: Simulation, at: float) -> tuple[int, ...]:
     seen = w.read(at)
     return tuple(seen.samples[n].replicas for n in NAMES)
 
 
 @pytest.mark.parametrize("mode", ["events", "batch", "fluid"])
 def test_a_pool_is_active_at_once_or_after_its_delay(mode):
-    w = world([1] * 9, mode=mode, reconfiguration=Pool(activation_s=1.5))
+    w = environment([1] * 9, mode=mode, reconfiguration=Pool(activation_s=1.5))
     w.apply(Plan({"a": 3}))
     assert replicas(w, 1.0) == (1, 1)
     w.apply(Plan({"a": 3}))  # asked again: it comes no later
@@ -47,7 +47,7 @@ def test_a_pool_is_active_at_once_or_after_its_delay(mode):
 
 
 def test_a_restart_stops_the_whole_topology():
-    w = world([4] + [0] * 9, reconfiguration=Restart(pause_s=3.0))
+    w = environment([4] + [0] * 9, reconfiguration=Restart(pause_s=3.0))
     w.read(0.25)  # two events are done at a, the third is half-way
     w.apply(Plan({"b": 2}))
     stopped = w.read(3.0).samples
@@ -60,7 +60,7 @@ def test_a_restart_stops_the_whole_topology():
 
 
 def test_executors_come_after_their_start_and_slots_short_means_fewer_replicas():
-    w = world([1] * 9, reconfiguration=Executors(cores=2, start_s=2.5))
+    w = environment([1] * 9, reconfiguration=ExecutorStarts(cores=2, start_s=2.5))
     w.apply(Plan({"a": 4, "b": 2}))  # two slots run, six are wanted: two executors start
     assert replicas(w, 1.0) == (1, 1)
     w.apply(Plan({"a": 4, "b": 2}))
@@ -71,26 +71,26 @@ def test_executors_come_after_their_start_and_slots_short_means_fewer_replicas()
 
 
 def test_at_most_so_many_executors():
-    w = world([1] * 9, reconfiguration=Executors(cores=1, start_s=0.0, most=4))
+    w = environment([1] * 9, reconfiguration=ExecutorStarts(cores=1, start_s=0.0, most=4))
     w.apply(Plan({"a": 6, "b": 2}))
     assert replicas(w, 1.0) == (3, 1)
 
 
 def test_dealing_out_slots_never_exceeds_a_wish():
-    assert dealt({"a": 1, "b": 1, "c": 5}, 5) == {"a": 1, "b": 1, "c": 3}
+    assert within_slots({"a": 1, "b": 1, "c": 5}, 5) == {"a": 1, "b": 1, "c": 3}
 
 
 def test_replicas_beyond_an_operators_bounds_are_refused():
     with pytest.raises(InvalidConfig, match="9 replicas of 'a': it takes 1 to 8"):
-        world([1]).apply(Plan({"a": 9}))
+        environment([1]).apply(Plan({"a": 9}))
     with pytest.raises(InvalidConfig, match="unknown operator 'c'"):
-        world([1]).apply(Plan({"c": 1}))
+        environment([1]).apply(Plan({"c": 1}))
     with pytest.raises(InvalidConfig, match="unknown grouping 'shufle'"):
-        world([1], grouping="shufle")
+        environment([1], grouping="shufle")
 
 
 def test_a_window_that_has_not_begun_is_not_ready():
-    w = world([1, 1])
+    w = environment([1, 1])
     w.read(1.0)
     with pytest.raises(NotReady):
         w.read(1.0)
@@ -100,7 +100,7 @@ def test_waiting_events_are_dealt_anew_when_replicas_change():
     """Eight events at one replica, 0.1 s each; four replicas from 0.1 s on finish the other seven
     by 0.3 s.
     """
-    w = world([8] + [0] * 3, two(0.1))
+    w = environment([8] + [0] * 3, two(0.1))
     w.read(0.1)
     w.apply(Plan({"a": 4}))
     assert w.read(0.3001).samples["a"].backlog == 0
@@ -125,7 +125,7 @@ def test_an_overloaded_host_slows_its_replicas(mode):
     load = Load("full", np.full(400, 19.0))
     processed = {}
     for first in (1, 2):
-        w = World(busy, load, mode=mode, window_s=400.0, hosts=HostCosts(first=first))
+        w = Simulation(busy, load, mode=mode, window_s=400.0, hosts=HostCosts(first=first))
         seen = w.read(400.0)
         processed[first] = sum(s.processed for s in seen.samples.values())
         assert len(seen.hosts) == first
@@ -135,7 +135,7 @@ def test_an_overloaded_host_slows_its_replicas(mode):
 
 @pytest.mark.parametrize("mode", ["events", "fluid"])
 def test_a_placement_starts_hosts_moves_operators_and_releases_what_is_empty(mode):
-    w = world(
+    w = environment(
         [2] * 20,
         two(0.01, hosts=3),
         mode=mode,
@@ -158,7 +158,7 @@ def test_a_placement_starts_hosts_moves_operators_and_releases_what_is_empty(mod
 
 
 def test_a_released_host_that_is_still_used_leaves_no_room_for_another():
-    w = world([2] * 9, two(0.01, hosts=2), hosts=HostCosts(start_s=1.0, first=2))
+    w = environment([2] * 9, two(0.01, hosts=2), hosts=HostCosts(start_s=1.0, first=2))
     with pytest.raises(ActuationError, match="starts new beside 2 hosts, but there are only 2"):
         w.apply(Plan({}, placement={"a": ("new",)}, release=("host-2",)))  # b sits there
     w.apply(Plan({}, placement={"a": ("new",), "b": ("host-2",)}, release=("host-1",)))

@@ -12,7 +12,7 @@ import pytest
 from foretide.apps import app
 from foretide.load import Load
 from foretide.model import Decision
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.hosts import HostCosts
 from foretide.systems import system
 
@@ -22,8 +22,8 @@ WINDOWS, SETTLED = 100, 50
 def steady(name: str, of: str, rate: float) -> list[Decision]:
     described = app(of)
     load = Load("steady", np.full(int(WINDOWS * described.window_s), rate))
-    world = World(described, load, hosts=HostCosts(start_s=5.0, first=5))
-    loop = system(name).autoscaler(described.topology, world, world)
+    environment = Simulation(described, load, hosts=HostCosts(start_s=5.0, first=5))
+    loop = system(name).autoscaler(described.topology, environment, environment)
     return [loop.step(i * described.window_s) for i in range(1, WINDOWS + 1)]
 
 
@@ -52,7 +52,7 @@ def test_comes_to_rest_under_a_constant_load(name: str, of: str, rate: float) ->
 def test_a_failing_world_leaves_a_host_planner_consistent() -> None:
     """The actuator refuses once: the next windows plan from what runs, and the loop goes on."""
     described = app("ticks")
-    world = World(
+    environment = Simulation(
         described, Load("steady", np.full(600, 150.0)), hosts=HostCosts(start_s=5.0, first=5)
     )
     refused = []
@@ -62,9 +62,9 @@ def test_a_failing_world_leaves_a_host_planner_consistent() -> None:
             if not refused:
                 refused.append(plan)
                 raise RuntimeError("the cluster manager is away")
-            world.apply(plan)  # type: ignore[arg-type]
+            environment.apply(plan)  # type: ignore[arg-type]
 
-    loop = system("fugu-rl").autoscaler(described.topology, world, Refusing())
+    loop = system("fugu-rl").autoscaler(described.topology, environment, Refusing())
     decisions = [loop.step(i * described.window_s) for i in range(1, 40)]
     assert [d.outcome for d in decisions].count("failed") == 1
     final = decisions[-1].snapshot

@@ -88,7 +88,7 @@ def simulate(
     """
     told, found = _told(settings), app_named(app)
     offered = load_named(load or found.load, speed, scale)
-    case = comparing.Case(
+    case = comparing.Scenario(
         found,
         offered,
         found.window_s if window_s is None else window_s,
@@ -134,7 +134,7 @@ def compare(
     """
     told, found = _told(settings), app_named(app)
     offered = load_named(load or found.load, speed, scale)
-    case = comparing.Case(
+    case = comparing.Scenario(
         found,
         offered,
         found.window_s if window_s is None else window_s,
@@ -162,7 +162,7 @@ def _told(settings: Path | None) -> Settings:
 
 
 def _run(
-    case: comparing.Case,
+    case: comparing.Scenario,
     systems: list[System],
     as_json: bool,
     report: Path | None,

@@ -8,7 +8,7 @@ import numpy as np
 
 from foretide.forecast.gaps import filled
 from foretide.forecast.lags import Lagged
-from foretide.forecast.quiet import Perceptron
+from foretide.forecast.perceptron import Perceptron
 from foretide.model import Array, Forecast
 
 

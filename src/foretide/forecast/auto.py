@@ -10,7 +10,7 @@ import numpy as np
 
 from foretide.errors import NotReady
 from foretide.forecast import FORECASTERS
-from foretide.forecast.follow import Ledger, Memory
+from foretide.forecast.new_windows import PendingForecasts, SeriesMemory
 from foretide.model import Array, Forecast
 
 MEMBERS = ("basic", "smooth", "median-lags", "growth-lags", "seasonal-lags")
@@ -43,8 +43,8 @@ class Auto:
         self.power = power
         self._fade = 0.5 ** (1.0 / half_life)
         self._models = [FORECASTERS.build(name) for name in self.members]
-        self._memory = Memory(LIMIT)
-        self._ledger: Ledger[Array] = Ledger()
+        self._memory = SeriesMemory(LIMIT)
+        self._ledger: PendingForecasts[Array] = PendingForecasts()
         self._errors: dict[int, tuple[Array, Array]] = {}
         self._seen = 0
         self._fit_at = 0

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from foretide.forecast.follow import Ledger
+from foretide.forecast.new_windows import PendingForecasts
 from foretide.model import Array, Forecast
 from foretide.parts import Forecaster, Learner
 
@@ -51,7 +51,7 @@ class Conformal:
         self.rate = rate
         self.least = least
         self._steps: dict[int, _Step] = {}
-        self._ledger: Ledger[tuple[float, float | None]] = Ledger()
+        self._ledger: PendingForecasts[tuple[float, float | None]] = PendingForecasts()
 
     def fit(self, series: Array) -> None:
         """The wrapped forecaster learns; residuals are only ever collected from forecasts that were

@@ -6,7 +6,7 @@ import numpy as np
 
 from foretide.forecast.gaps import filled
 from foretide.forecast.lags import Lagged
-from foretide.forecast.least import LeastAbsolute, LeastSquares
+from foretide.forecast.linear_regressors import LeastAbsolute, LeastSquares
 from foretide.model import Array, Forecast
 
 

@@ -34,7 +34,7 @@ class Shape:
     hidden: int = 32
 
 
-class Network(eqx.Module):
+class RecurrentNetwork(eqx.Module):
     """One recurrent layer per direction and a dense layer on the last states (BGElasor, section
     3.2).
 

@@ -22,9 +22,9 @@ import numpy.typing as npt
 import optax
 
 from foretide.forecast.evaluate import tuning_split
-from foretide.forecast.recurrent_net import Network, Shape
+from foretide.forecast.recurrent_net import RecurrentNetwork, Shape
 
-Weights = Any  # the arrays of a Network: a pytree of the same structure
+Weights = Any  # the arrays of a RecurrentNetwork: a pytree of the same structure
 Scaled = npt.NDArray[np.float32]
 CHUNK = 4  # series per program on processor cores
 
@@ -81,11 +81,11 @@ class Program(NamedTuple):
 
 def skeleton(shape: Shape) -> tuple[Weights, Any]:
     """A network of this shape, cut into its arrays and the rest."""
-    weights, rest = eqx.partition(Network(shape, jax.random.key(0)), eqx.is_array)
+    weights, rest = eqx.partition(RecurrentNetwork(shape, jax.random.key(0)), eqx.is_array)
     return weights, rest
 
 
-def loss(network: Network, series: jax.Array, starts: jax.Array) -> jax.Array:
+def loss(network: RecurrentNetwork, series: jax.Array, starts: jax.Array) -> jax.Array:
     """Mean squared error over the windows that begin at ``starts`` (BGElasor, equation 4)."""
     shape = network.shape
     windows = series[starts[:, None] + jnp.arange(shape.lookback + shape.horizon)]
@@ -109,7 +109,7 @@ def program(shape: Shape, schedule: Schedule) -> Program:
 
     def start(seed: jax.Array) -> Progress:
         first, key = jax.random.split(jax.random.key(seed))
-        weights, _ = eqx.partition(Network(shape, first), eqx.is_array)
+        weights, _ = eqx.partition(RecurrentNetwork(shape, first), eqx.is_array)
         return Progress(weights, weights, optimizer.init(weights), key)
 
     def one_round(progress: Progress, parts: Parts) -> tuple[Progress, jax.Array]:
@@ -129,7 +129,7 @@ def program(shape: Shape, schedule: Schedule) -> Program:
         )
 
     def predict(weights: Weights, window: Scaled) -> jax.Array:
-        network: Network = eqx.combine(weights, rest)
+        network: RecurrentNetwork = eqx.combine(weights, rest)
         return network(jnp.asarray(window))
 
     return Program(*(_precise(jax.jit(f)) for f in (jax.vmap(start), jax.vmap(one_round), predict)))

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from foretide.errors import NotReady
-from foretide.forecast.follow import Memory
 from foretide.forecast.gaps import filled
 from foretide.forecast.lags import LEAST_PAIRS, level
-from foretide.forecast.least import LeastSquares
+from foretide.forecast.linear_regressors import LeastSquares
+from foretide.forecast.new_windows import SeriesMemory
 from foretide.forecast.season import period as found_period
 from foretide.model import Array, Forecast
 
@@ -32,7 +32,7 @@ class Seasonal:
     def __init__(self, period: int | None = None) -> None:
         self.period = period
         self._found: int | None = None
-        self._memory = Memory(LIMIT)
+        self._memory = SeriesMemory(LIMIT)
         self._fitted = False
 
     def fit(self, series: Array) -> None:
@@ -67,7 +67,7 @@ class SeasonalLags:
         self.lags = lags
         self.steps = steps
         self.period = period
-        self._memory = Memory(LIMIT)
+        self._memory = SeriesMemory(LIMIT)
         self._models: list[LeastSquares] = []
         self._shifts: tuple[int, ...] = ()
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foretide.papers.paper import Table
+from foretide.papers.paper import PublishedTable
 from foretide.registry import Part, Registry
 
-PAPERS: Registry[Sequence[Table]] = Registry(
+PAPERS: Registry[Sequence[PublishedTable]] = Registry(
     "paper",
     (
         Part("pa-sps", "foretide.papers.pa_sps:tables", "tables 2 to 5", "PA-SPS, JPDC 2024"),

@@ -15,11 +15,11 @@ from foretide.autoscaler import Cadence
 from foretide.figures.metrics import Figures, figures
 from foretide.load import Load, load
 from foretide.model import Array, Forecast, WindowPrices
-from foretide.papers.paper import Cell, Claim, Row, Table
+from foretide.papers.paper import Cell, Claim, PublishedTable, Row
 from foretide.parts import Forecaster
 from foretide.plan.cost_balance import cost_balance
 from foretide.plan.optimum import Schedule, needs, optimal_schedule, schedule_cost
-from foretide.sim.compare import Case, simulate
+from foretide.sim.compare import Scenario, simulate
 from foretide.systems import System, system
 
 WINDOW_S = 30.0
@@ -33,7 +33,7 @@ DAYS, TEST_DAYS = (
 CAPACITY = 250.0  # events/s of one replica: some 2 to 14 replicas under these loads
 
 
-def tables(seed: int = 1, forecaster: str = "bigru") -> Sequence[Table]:
+def tables(seed: int = 1, forecaster: str = "bigru") -> Sequence[PublishedTable]:
     return (
         *(known(name, seed) for name in LOADS),
         *(closed_loop(name, seed, forecaster) for name in LOADS),
@@ -60,7 +60,7 @@ def schedules(rates: np.ndarray, prices: WindowPrices) -> dict[str, Schedule]:
     }
 
 
-def known(name: str, seed: int) -> Table:
+def known(name: str, seed: int) -> PublishedTable:
     """Figure 4c and 5a with a perfect forecast: cost relative to SPEA and number of changes, pure
     arithmetic.
     """
@@ -86,7 +86,7 @@ def known(name: str, seed: int) -> Table:
             changes["CBA"] < changes["SPEA"],
         ),
     )
-    return Table(
+    return PublishedTable(
         f"Figures 4 and 5a, {name} load, forecast known, {len(rates)} windows of one operator",
         rows,
         claims,
@@ -154,12 +154,12 @@ def _systems(forecaster: str, past: tuple[float, ...]) -> dict[str, System]:
     }
 
 
-def closed_loop(name: str, seed: int, forecaster: str) -> Table:
+def closed_loop(name: str, seed: int, forecaster: str) -> PublishedTable:
     """Figures 4c, 5a and 5b: the three systems in the simulator with a real forecaster, on the
     four-operator chain.
     """
     past, given = split(load(name, seed=seed, days=DAYS))
-    case = Case(app("twitter-linear"), given, WINDOW_S, seed=seed)
+    case = Scenario(app("twitter-linear"), given, WINDOW_S, seed=seed)
     found = {
         method: figures(simulate(case, of)) for method, of in _systems(forecaster, past).items()
     }
@@ -178,7 +178,7 @@ def closed_loop(name: str, seed: int, forecaster: str) -> Table:
         )
         for method, f in found.items()
     ]
-    return Table(
+    return PublishedTable(
         f"Figures 4c and 5, {name} load, closed loop with {forecaster}", rows, _claims(found)
     )
 

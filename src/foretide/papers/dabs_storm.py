@@ -17,11 +17,11 @@ import numpy as np
 from foretide.apps import App, app
 from foretide.load import load
 from foretide.model import Decision
-from foretide.papers.paper import Cell, Claim, Row, Table
+from foretide.papers.paper import Cell, Claim, PublishedTable, Row
 from foretide.papers.runs import side_by_side
 from foretide.parts import Learner, Planner
 from foretide.sim.codes import COMPILED
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.reconfigure import Restart
 from foretide.systems import System, system
 
@@ -32,7 +32,7 @@ TRAINING = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class Experiment:
     """One experiment, and what the text of the paper says of it. ``grouping`` is the same for all
     strategies, as published.
     """
@@ -45,24 +45,26 @@ class Figure:
 
 
 FIGURES = (
-    Figure(12, "insensitive", "progressive", "shuffle", {"incremental": 29.0, "AUTOSCALE+": 7.0}),
-    Figure(
+    Experiment(
+        12, "insensitive", "progressive", "shuffle", {"incremental": 29.0, "AUTOSCALE+": 7.0}
+    ),
+    Experiment(
         13,
         "insensitive",
         "erratic",
         "shuffle",
         {"rlearning": 13.0, "incremental": 19.0, "AUTOSCALE+": 18.0},
     ),
-    Figure(14, "sensitive", "progressive", "osg", {}),
-    Figure(15, "sensitive", "erratic", "osg", {"AUTOSCALE+": 4.8}),
-    Figure(16, "opinion", "progressive", "osg", {}),
-    Figure(17, "opinion", "erratic", "osg", {"AUTOSCALE+": 10.0}),
+    Experiment(14, "sensitive", "progressive", "osg", {}),
+    Experiment(15, "sensitive", "erratic", "osg", {"AUTOSCALE+": 4.8}),
+    Experiment(16, "opinion", "progressive", "osg", {}),
+    Experiment(17, "opinion", "erratic", "osg", {"AUTOSCALE+": 10.0}),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    figure: Figure
+class StreamRun:
+    figure: Experiment
     strategy: str
     seed: int = 1
 
@@ -87,12 +89,12 @@ def heaviest(of: App) -> str:
     return max(of.topology.names, key=lambda n: visits[n] * of.service_s(n))
 
 
-def chosen(case: Case) -> System:
+def chosen(case: StreamRun) -> System:
     held = {} if case.strategy == "AUTOSCALE+" else {"guards": {"cool-down": {"seconds": SETTLE_S}}}
     return system(STRATEGIES[case.strategy], grouping=case.figure.grouping, **held)
 
 
-def run(case: Case) -> StreamFigures:
+def run(case: StreamRun) -> StreamFigures:
     """One run, after the training where the strategy learns."""
     planner: Planner | None = None
     if case.strategy == "rlearning":
@@ -101,19 +103,23 @@ def run(case: Case) -> StreamFigures:
     return stream_figures(app(case.figure.app), once(case, case.seed, planner)[1])
 
 
-def once(case: Case, seed: int, learned: Planner | None = None) -> tuple[Planner, list[Decision]]:
+def once(
+    case: StreamRun, seed: int, learned: Planner | None = None
+) -> tuple[Planner, list[Decision]]:
     of = app(case.figure.app)
-    world = World(
+    environment = Simulation(
         of,
         load(case.figure.load),
         grouping=case.figure.grouping,
         reconfiguration=Restart(PAUSE_S),
         seed=seed,
     )
-    loop = chosen(case).autoscaler(of.topology, world, world)
+    loop = chosen(case).autoscaler(of.topology, environment, environment)
     if isinstance(learned, Learner) and isinstance(loop.planner, Learner):
         loop.planner.restore(learned.state())
-    return loop.planner, [loop.step(i * world.window_s) for i in range(1, world.windows + 1)]
+    return loop.planner, [
+        loop.step(i * environment.window_s) for i in range(1, environment.windows + 1)
+    ]
 
 
 def stream_figures(of: App, decisions: Sequence[Decision]) -> StreamFigures:
@@ -138,8 +144,10 @@ def averaged(runs: Sequence[StreamFigures]) -> StreamFigures:
     )
 
 
-def tables(seed: int = 1, repeats: int = 5, processes: int | None = None) -> Sequence[Table]:
-    cases = [Case(f, s, seed + i) for f in FIGURES for s in STRATEGIES for i in range(repeats)]
+def tables(
+    seed: int = 1, repeats: int = 5, processes: int | None = None
+) -> Sequence[PublishedTable]:
+    cases = [StreamRun(f, s, seed + i) for f in FIGURES for s in STRATEGIES for i in range(repeats)]
     done = side_by_side(run, cases, processes)
     means = [averaged(done[i : i + repeats]) for i in range(0, len(done), repeats)]
     return [
@@ -147,7 +155,7 @@ def tables(seed: int = 1, repeats: int = 5, processes: int | None = None) -> Seq
     ]  # fmt: skip
 
 
-def table(figure: Figure, found: Mapping[str, StreamFigures]) -> Table:
+def table(figure: Experiment, found: Mapping[str, StreamFigures]) -> PublishedTable:
     rows = []
     for name, f in found.items():
         ours: dict[str, Cell] = {
@@ -169,7 +177,7 @@ def table(figure: Figure, found: Mapping[str, StreamFigures]) -> Table:
         f"Figure {figure.number}: {figure.app}, {figure.load} stream, {grouping}, observed "
         f"{heaviest(app(figure.app))}"
     )
-    return Table(title, rows, claims(figure.number, found))
+    return PublishedTable(title, rows, claims(figure.number, found))
 
 
 def claims(number: int, found: Mapping[str, StreamFigures]) -> list[Claim]:

@@ -13,10 +13,10 @@ from foretide.forecast.basic import Basic
 from foretide.history import History
 from foretide.load import Load, load
 from foretide.model import Decision
-from foretide.papers.paper import Cell, Claim, Row, Table
+from foretide.papers.paper import Cell, Claim, PublishedTable, Row
 from foretide.plan.drs import Drs, total_sojourn_s
-from foretide.plan.processors import Network, Station, assign_processors
-from foretide.sim.environment import World
+from foretide.plan.processors import QueueNetwork, Station, assign_processors
+from foretide.sim.environment import Simulation
 
 Allocation = tuple[int, ...]
 MINUTE_S = 60.0
@@ -29,7 +29,7 @@ PUBLISHED_BEST = {"vld": (10, 11, 1), "fpd": (6, 13, 3)}
 PUBLISHED_MS = {12: 0.083, 24: 0.158, 48: 0.323, 96: 0.665, 192: 1.250}
 
 
-def tables(seed: int = 1) -> Sequence[Table]:
+def tables(seed: int = 1) -> Sequence[PublishedTable]:
     return (
         figure_6("vld", FRAMES, seed),
         figure_6("fpd", TWEETS, seed),
@@ -53,7 +53,7 @@ def measured(
     of it, and its deviation between minutes. The first minute warms up and does not count."""
     times = []
     for seed in seeds:
-        world = World(
+        environment = Simulation(
             of,
             Load("steady", np.full(int(minutes * MINUTE_S), rate)),
             replicas=dict(zip(of.topology.names, allocation, strict=True)),
@@ -62,7 +62,7 @@ def measured(
         )
         history = History(of.topology)
         for i in range(1, minutes + 1):
-            snapshot = world.read(i * MINUTE_S)
+            snapshot = environment.read(i * MINUTE_S)
             history.append(snapshot)
             seen = total_sojourn_s(snapshot)
             if i > 1 and seen is not None:
@@ -70,7 +70,7 @@ def measured(
     return history, float(np.mean(times)), float(np.std(times))
 
 
-def figure_6(name: str, rate: float, seed: int) -> Table:
+def figure_6(name: str, rate: float, seed: int) -> PublishedTable:
     """Six allocations of 22 processors, ten minutes each, DRS watching: is its recommendation the
     measured best?
     """
@@ -96,7 +96,7 @@ def figure_6(name: str, rate: float, seed: int) -> Table:
             for model, told in (("mmk", "M/M/k"), ("gigk", "GI/G/k"))
         ),
     ]  # fmt: skip
-    return Table(
+    return PublishedTable(
         f"Figure 6, {name.upper()}: 22 processors at {rate:g}/s, means of 5 runs of 10 minutes",
         rows,
         claims,
@@ -107,11 +107,11 @@ def looped(
     of: App, given: Load, planner: Drs, start: Allocation, cadence: Cadence, seed: int
 ) -> list[Decision]:
     names = of.topology.names
-    world = World(
+    environment = Simulation(
         of, given, replicas=dict(zip(names, start, strict=True)), window_s=MINUTE_S, seed=seed
     )
-    loop = Autoscaler(of.topology, world, planner, world, Basic, (), cadence, "act")
-    return [loop.step(i * MINUTE_S) for i in range(1, world.windows + 1)]
+    loop = Autoscaler(of.topology, environment, planner, environment, Basic, (), cadence, "act")
+    return [loop.step(i * MINUTE_S) for i in range(1, environment.windows + 1)]
 
 
 def sojourns_ms(decisions: Sequence[Decision], first: int, last: int) -> float | None:
@@ -128,7 +128,7 @@ def running(decision: Decision) -> Allocation:
     return tuple(s.replicas for s in decision.snapshot.samples.values())
 
 
-def figure_8(name: str, rate: float, starts: Sequence[Allocation], seed: int) -> Table:
+def figure_8(name: str, rate: float, starts: Sequence[Allocation], seed: int) -> PublishedTable:
     """27 minutes from three allocations; DRS may re-allocate once, at minute 14."""
     of = app(name)
     given = Load("steady", np.full(int(27 * MINUTE_S), rate))
@@ -154,7 +154,7 @@ def figure_8(name: str, rate: float, starts: Sequence[Allocation], seed: int) ->
         Claim("all three end with the same allocation", len(set(ends)) == 1),
         Claim("no sojourn time is higher after the re-allocation (2 % for noise)", falls),
     )
-    return Table(
+    return PublishedTable(
         f"Figure 8, {name.upper()}: one re-allocation at minute 14, 22 processors", rows, claims
     )
 
@@ -165,7 +165,7 @@ PUBLISHED_REALLOCATIONS: Mapping[str, Mapping[int, str]] = {
 }
 
 
-def figure_9(shape: str, seed: int) -> Table:
+def figure_9(shape: str, seed: int) -> PublishedTable:
     """Frame rates of 6, 12 and 18/s; T_max 1 s, T_min 0.45 s; smoothing and T_ra of 6 and of 3
     minutes.
     """
@@ -213,10 +213,10 @@ def figure_9(shape: str, seed: int) -> Table:
             counts[3] >= counts[6],
         ),
     )
-    return Table(f"Figure 9, VLD under {shape} ({steps}), from 3:5:1", rows, claims)
+    return PublishedTable(f"Figure 9, VLD under {shape} ({steps}), from 3:5:1", rows, claims)
 
 
-def figure_10(seed: int) -> Table:
+def figure_10(seed: int) -> PublishedTable:
     """Seven processors: bulk arrivals at the matcher mislead M/M/k, not GI/G/k."""
     of, seeds = app("vld"), range(seed, seed + 10)
     rows, claims = [], []
@@ -243,12 +243,14 @@ def figure_10(seed: int) -> Table:
             Claim(f"{rate:g}/s: M/M/k prefers 3:3:1", best["mmk"] == (3, 3, 1)),
             Claim(f"{rate:g}/s: GI/G/k prefers 2:4:1", best["gigk"] == (2, 4, 1)),
         ]
-    return Table("Figure 10, VLD: 7 processors, means of 10 runs of 30 minutes", rows, claims)
+    return PublishedTable(
+        "Figure 10, VLD: 7 processors, means of 10 runs of 30 minutes", rows, claims
+    )
 
 
-def table_2(repeats: int = 1000) -> Table:
+def table_2(repeats: int = 1000) -> PublishedTable:
     """Milliseconds of one allocation for three operators."""
-    video = Network((Station(6.0, 0.5), Station(6.0, 0.6), Station(6.0, 0.02)), load=6.0)
+    video = QueueNetwork((Station(6.0, 0.5), Station(6.0, 0.6), Station(6.0, 0.02)), load=6.0)
     rows = []
     for total, published in PUBLISHED_MS.items():
         times = []
@@ -263,7 +265,7 @@ def table_2(repeats: int = 1000) -> Table:
                 {"scaling ms": published},
             )
         )
-    return Table(
+    return PublishedTable(
         "Table II: time of one decision, three operators",
         rows,
         note="Ours is the median of 1,000 decisions on this machine.",

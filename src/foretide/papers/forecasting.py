@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from foretide.forecast.evaluate import Score, stride
 from foretide.forecast.leaderboard import leaderboard
 from foretide.load import load
-from foretide.papers.paper import Claim, Row, Table
+from foretide.papers.paper import Claim, PublishedTable, Row
 
 MODELS = ("arima", "svr", "lstm", "gru", "bilstm", "bigru")
 LOADS = ("stable", "periodic", "fluctuating")
@@ -42,7 +42,9 @@ class Setting:
     models: tuple[str, ...] = MODELS
 
 
-def table(setting: Setting | None = None, tell: Callable[[str], None] = lambda what: None) -> Table:
+def table(
+    setting: Setting | None = None, tell: Callable[[str], None] = lambda what: None
+) -> PublishedTable:
     """RMSE and MAE of every model over ARIMA's, beside the published ratios. Takes minutes: every
     network is trained.
     """
@@ -56,7 +58,7 @@ def table(setting: Setting | None = None, tell: Callable[[str], None] = lambda w
             ours[f"{name} RMSE"] = scores[name][model].rmse / scores[name]["arima"].rmse
             ours[f"{name} MAE"] = scores[name][model].mae / scores[name]["arima"].mae
         rows.append(Row(model, ours, _published(model)))
-    return Table(
+    return PublishedTable(
         "BGElasor, table 1: forecast error as a ratio to ARIMA",
         rows,
         _claims(rows),

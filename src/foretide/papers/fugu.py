@@ -18,9 +18,9 @@ import numpy as np
 from foretide.apps import app
 from foretide.load import load
 from foretide.model import Decision, Snapshot
-from foretide.papers.paper import Cell, Claim, Row, Table
+from foretide.papers.paper import Cell, Claim, PublishedTable, Row
 from foretide.papers.runs import side_by_side
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.hosts import HostCosts
 from foretide.systems import system
 
@@ -44,7 +44,7 @@ DAYS = ("Day1", "Day2", "Day3")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class HostRun:
     """One run: a technique with constants on one day."""
 
     technique: str
@@ -70,21 +70,21 @@ class HostFigures:
     changes: float
 
 
-def run(case: Case) -> HostFigures:
+def run(case: HostRun) -> HostFigures:
     chosen = system(f"fugu-{case.technique}")
     chosen = system(
         f"fugu-{case.technique}", planner_constants={**chosen.planner_constants, **case.constants}
     )
     ticks = app("ticks")
-    world = World(
+    environment = Simulation(
         ticks,
         load("ticks", rows=case.seconds, seed=case.day),
         window_s=WINDOW_S,
         hosts=HOSTS,
         seed=case.seed,
     )
-    loop = chosen.autoscaler(ticks.topology, world, world)
-    return host_figures([loop.step(i * WINDOW_S) for i in range(1, world.windows + 1)])
+    loop = chosen.autoscaler(ticks.topology, environment, environment)
+    return host_figures([loop.step(i * WINDOW_S) for i in range(1, environment.windows + 1)])
 
 
 def host_figures(decisions: Sequence[Decision]) -> HostFigures:
@@ -122,20 +122,20 @@ def averaged(runs: Sequence[HostFigures]) -> HostFigures:
 
 def tables(
     seed: int = 1, repeats: int = 3, processes: int | None = None, seconds: int = 3600
-) -> Sequence[Table]:
+) -> Sequence[PublishedTable]:
     """Every run is repeated with ``repeats`` seeds of the events; the figures are means."""
-    wanted: dict[tuple[str, str], Case] = {}
+    wanted: dict[tuple[str, str], HostRun] = {}
     for technique in ("local", "global", "rl"):
         for name, (lower, upper) in CONFIGURATIONS.items():
-            wanted[technique, name] = Case(
+            wanted[technique, name] = HostRun(
                 technique, {"lower": lower, "upper": upper}, seconds=seconds
             )
         for day, name in enumerate(DAYS, 1):
-            wanted[technique, name] = Case(technique, day=day, seconds=seconds)
+            wanted[technique, name] = HostRun(technique, day=day, seconds=seconds)
     for name, constants in LEARNING.items():
-        wanted["rl", name] = Case("rl", constants, seconds=seconds)
+        wanted["rl", name] = HostRun("rl", constants, seconds=seconds)
     cases = [
-        Case(c.technique, c.constants, c.day, seed + i, c.seconds) for c in wanted.values() for i in range(repeats)
+        HostRun(c.technique, c.constants, c.day, seed + i, c.seconds) for c in wanted.values() for i in range(repeats)
     ]  # fmt: skip
     done = side_by_side(run, cases, processes)
     found = {key: averaged(done[i * repeats : (i + 1) * repeats]) for i, key in enumerate(wanted)}
@@ -172,7 +172,7 @@ def rows(
     ]
 
 
-def figure_4(local: Runs) -> Table:
+def figure_4(local: Runs) -> PublishedTable:
     default = local[DEFAULT]
     low, high = local["lower 0.2"], local["lower 0.4"]
     claims = (
@@ -194,12 +194,12 @@ def figure_4(local: Runs) -> Table:
         ),
     )
     published = {DEFAULT: {"utilization": 0.52, "p90 ms": 1850.0}}
-    return Table(
+    return PublishedTable(
         "Figure 4: local thresholds, Day1", rows(local, list(CONFIGURATIONS), published), claims
     )
 
 
-def figure_5(by: Mapping[str, Runs]) -> Table:
+def figure_5(by: Mapping[str, Runs]) -> PublishedTable:
     wide, local = by["global"], by["local"]
     claims = (
         Claim("global p90 latency is above local in every configuration", all(wide[c].p90_ms > local[c].p90_ms for c in CONFIGURATIONS)),
@@ -207,7 +207,7 @@ def figure_5(by: Mapping[str, Runs]) -> Table:
         Claim("default: utilization of local is above global", local[DEFAULT].mean > wide[DEFAULT].mean),
     )  # fmt: skip
     published = {DEFAULT: {"utilization": 0.49, "p90 ms": 2340.0}}
-    return Table(
+    return PublishedTable(
         "Figure 5: global thresholds, Day1", rows(wide, list(CONFIGURATIONS), published), claims
     )
 
@@ -216,7 +216,7 @@ def spread(values: Sequence[float]) -> float:
     return max(values) - min(values)
 
 
-def figure_6(by: Mapping[str, Runs]) -> Table:
+def figure_6(by: Mapping[str, Runs]) -> PublishedTable:
     rl, local = by["rl"], by["local"]
     gains = {c: rl[c].mean - local[c].mean for c in CONFIGURATIONS}
     claims = (
@@ -232,16 +232,16 @@ def figure_6(by: Mapping[str, Runs]) -> Table:
     published = {
         c: {"utilization": "0.56 to 0.62", "p90 ms": "1300 to 2400"} for c in CONFIGURATIONS
     }
-    return Table(
+    return PublishedTable(
         "Figure 6: reinforcement learning, Day1", rows(rl, list(CONFIGURATIONS), published), claims
     )
 
 
-def figures_7_8(by: Mapping[str, Runs]) -> tuple[Table, Table]:
+def figures_7_8(by: Mapping[str, Runs]) -> tuple[PublishedTable, PublishedTable]:
     local, rl = by["local"], by["rl"]
     ratio = local["Day2"].p90_ms / local["Day1"].p90_ms
     days = {t: [runs[d].p90_ms for d in DAYS] for t, runs in by.items()}
-    figure_7 = Table(
+    figure_7 = PublishedTable(
         "Figure 7: local thresholds on three days",
         rows(
             local,
@@ -258,7 +258,7 @@ def figures_7_8(by: Mapping[str, Runs]) -> tuple[Table, Table]:
             ),
         ),
     )
-    figure_8 = Table(
+    figure_8 = PublishedTable(
         "Figure 8: reinforcement learning on three days",
         rows(rl, DAYS, {}),
         (
@@ -280,7 +280,7 @@ def figures_7_8(by: Mapping[str, Runs]) -> tuple[Table, Table]:
     return figure_7, figure_8
 
 
-def figure_9(by: Mapping[str, Runs]) -> Table:
+def figure_9(by: Mapping[str, Runs]) -> PublishedTable:
     rl, local = by["rl"], by["local"][DEFAULT]
     none, usual, strong, long = (rl[name] for name in LEARNING)
     claims = (
@@ -300,6 +300,6 @@ def figure_9(by: Mapping[str, Runs]) -> Table:
         "no learning": {"utilization": 0.55, "p90 ms": 2100.0},
         "default 0.2, 80": {"utilization": 0.58, "p90 ms": 1700.0},
     }
-    return Table(
+    return PublishedTable(
         "Figure 9: learning impact and duration, Day1", rows(rl, list(LEARNING), published), claims
     )

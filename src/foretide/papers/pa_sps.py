@@ -8,9 +8,9 @@ from dataclasses import replace
 from foretide.apps import app
 from foretide.figures.metrics import Figures, figures
 from foretide.load import load
-from foretide.papers.paper import Claim, Row, Table
-from foretide.sim.compare import Case, SimulatedWorld, simulate
-from foretide.sim.environment import World
+from foretide.papers.paper import Claim, PublishedTable, Row
+from foretide.sim.compare import Scenario, SimulatedEnvironment, simulate
+from foretide.sim.environment import Simulation
 from foretide.sim.reconfigure import Restart
 from foretide.systems import System, system
 
@@ -43,14 +43,14 @@ STORM_RESTART_S = 10.0
 COMPLEX_SCALE = 0.25
 
 
-def tables(seed: int = 1) -> Sequence[Table]:
+def tables(seed: int = 1) -> Sequence[PublishedTable]:
     linear = case_of("twitter-linear", 32, seed)
     ann = run(linear, pa_sps("ann", pool=8))
     return (_table_2(linear, ann), _table_3(linear, ann), _table_4(linear, ann), _table_5(seed))
 
 
-def case_of(name: str, over_replicas: int, seed: int, scale: float = 1.0) -> Case:
-    return Case(
+def case_of(name: str, over_replicas: int, seed: int, scale: float = 1.0) -> Scenario:
+    return Scenario(
         replace(app(name), over_replicas=over_replicas),
         load("twitter-smoothed", scale=scale),
         WINDOW_S,
@@ -75,12 +75,12 @@ def _static(replicas: int) -> System:
     return system("static", planner_constants={"replicas": replicas})
 
 
-def run(case: Case, of: System, start: int | None = None) -> Figures:
+def run(case: Scenario, of: System, start: int | None = None) -> Figures:
     """Figures of one run; ``start`` replicas everywhere in the first window, else what it needs."""
 
-    def world(case: Case, of: System) -> SimulatedWorld:
+    def environment(case: Scenario, of: System) -> SimulatedEnvironment:
         begin = case.start() if start is None else dict.fromkeys(case.app.topology.names, start)
-        return World(
+        return Simulation(
             case.app,
             case.load,
             window_s=case.window_s,
@@ -90,7 +90,7 @@ def run(case: Case, of: System, start: int | None = None) -> Figures:
             **case.options,
         )
 
-    return figures(simulate(case, of, new_world=world))
+    return figures(simulate(case, of, new_environment=environment))
 
 
 def _row(name: str, found: Figures, published: Sequence[float]) -> Row:
@@ -99,7 +99,7 @@ def _row(name: str, found: Figures, published: Sequence[float]) -> Row:
     return Row(name, ours, dict(zip(shown, published, strict=True)))
 
 
-def _table_2(case: Case, ann: Figures) -> Table:
+def _table_2(case: Scenario, ann: Figures) -> PublishedTable:
     found = {name: ann if name == "ann" else run(case, pa_sps(name, pool=8)) for name in TABLE_2}
     latency, saved = _columns(found, "latency_mean_ms"), _columns(found, "saved_resources")
     claims = (
@@ -108,14 +108,14 @@ def _table_2(case: Case, ann: Figures) -> Table:
         Claim(f"basic has the highest latency (here {_most(latency)})", _most(latency) == "basic"),
         Claim(f"basic saves the most (here {_most(saved)})", _most(saved) == "basic"),
     )
-    return Table(
+    return PublishedTable(
         "Table 2: forecasters, linear app, r_over 32",
         [_row(n, f, TABLE_2[n]) for n, f in found.items()],
         claims,
     )
 
 
-def _table_3(case: Case, ann: Figures) -> Table:
+def _table_3(case: Scenario, ann: Figures) -> PublishedTable:
     static = {r: run(case, _static(r), start=r) for r in TABLE_3}
     rows = [
         _row("PA-SPS (ann)", ann, TABLE_2["ann"][:4]),
@@ -139,10 +139,10 @@ def _table_3(case: Case, ann: Figures) -> Table:
             _between(ann.saved_resources, 0.4, 0.6),
         ),
     )
-    return Table("Table 3: Storm with fixed replicas per operator", rows, claims)
+    return PublishedTable("Table 3: Storm with fixed replicas per operator", rows, claims)
 
 
-def _table_4(case: Case, ann: Figures) -> Table:
+def _table_4(case: Scenario, ann: Figures) -> PublishedTable:
     psps = run(
         case,
         replace(system("psps"), planner_constants={**system("psps").planner_constants, "pool": 8}),
@@ -173,10 +173,10 @@ def _table_4(case: Case, ann: Figures) -> Table:
         f"DABS-Storm restarts the topology for every change: {STORM_RESTART_S:g} s here; PA-SPS "
         "and PSPS have pools."
     )
-    return Table("Table 4: other systems", rows, claims, note)
+    return PublishedTable("Table 4: other systems", rows, claims, note)
 
 
-def _table_5(seed: int) -> Table:
+def _table_5(seed: int) -> PublishedTable:
     case = case_of("twitter-complex", 40, seed, COMPLEX_SCALE)
     ours, static = run(case, pa_sps("ann", pool=5)), run(case, _static(5), start=5)
     faster = (static.latency_mean_ms or 0.0) < (ours.latency_mean_ms or 0.0)
@@ -192,7 +192,7 @@ def _table_5(seed: int) -> Table:
         "The load is a quarter of the linear app's: by the paper's definition r_over (5 replicas "
         "each) carries the peak."
     )
-    return Table("Table 5: complex app, r_over 40", rows, claims, note)
+    return PublishedTable("Table 5: complex app, r_over 40", rows, claims, note)
 
 
 def _columns(found: Mapping[str, Figures], field: str) -> dict[str, float]:

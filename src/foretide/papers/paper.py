@@ -31,7 +31,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Table:
+class PublishedTable:
     """One published table or figure, reproduced."""
 
     title: str
@@ -47,7 +47,7 @@ class Table:
         """The table as Markdown: each cell is ours, and the published value in brackets where there
         is one.
 
-        >>> print("\\n".join(Table("t", [Row("a", {"x": 1.25}, {"x": 2.0})], [Claim("x falls", True)]).lines()))
+        >>> print("\\n".join(PublishedTable("t", [Row("a", {"x": 1.25}, {"x": 2.0})], [Claim("x falls", True)]).lines()))
         **t**
         <BLANKLINE>
         | | x |

@@ -18,7 +18,7 @@ from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Snapshot
 from foretide.plan.flow import Flow
 from foretide.plan.need import known_service_time_s
-from foretide.plan.processors import Network, Station, assign_processors, min_processors
+from foretide.plan.processors import QueueNetwork, Station, assign_processors, min_processors
 from foretide.plan.queueing import network_sojourn_s, variability
 from foretide.topology import Topology
 
@@ -82,7 +82,7 @@ class Drs:
 
     def network(
         self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]
-    ) -> Network:
+    ) -> QueueNetwork:
         """The queueing network as measured: traffic equations over smoothed loads and
         selectivities.
         """
@@ -99,7 +99,7 @@ class Drs:
         for name, rate in flow.through(loads).items():
             et = known_service_time_s(history, name) if rate > 0 else 0.0
             stations.append(Station(rate, et, self._variability(history, name)))
-        return Network(tuple(stations), load)
+        return QueueNetwork(tuple(stations), load)
 
     def _smooth(self, values: Array) -> float:
         known = values[np.isfinite(values)]
@@ -141,7 +141,7 @@ class Drs:
         return total_sojourn_s(snapshot)
 
     def _choose(
-        self, network: Network, running: tuple[int, ...], measured_s: float | None
+        self, network: QueueNetwork, running: tuple[int, ...], measured_s: float | None
     ) -> tuple[tuple[int, ...], str]:
         if self.total is not None:
             best = assign_processors(network, self.total)
@@ -176,7 +176,7 @@ class Drs:
             return best, f"{told}: too slow"
         return (fewest if sum(fewest) < sum(running) else running), f"{told}: fewer suffice"
 
-    def _fewest(self, network: Network, factor: float) -> tuple[int, ...]:
+    def _fewest(self, network: QueueNetwork, factor: float) -> tuple[int, ...]:
         """``min_processors`` on the corrected model. A correction that makes the target unreachable
         comes from a backlog that still drains, not from the model, and is left out."""
         try:
@@ -190,7 +190,7 @@ class Drs:
         return f"target {self.t_min_s * 1e3:.0f}-{self.t_max_s * 1e3:.0f} ms"
 
     def _told(
-        self, topology: Topology, network: Network, target: tuple[int, ...], why: str
+        self, topology: Topology, network: QueueNetwork, target: tuple[int, ...], why: str
     ) -> Plan:
         reasons = {
             name: f"{s.rate:.1f} events/s at {s.service_time_s * 1e3:.2f} ms keep {s.offered:.2f} of {k} replicas busy"

@@ -45,7 +45,7 @@ class Station:
 
 
 @dataclass(frozen=True)
-class Network:
+class QueueNetwork:
     """Stations and the load from outside, events/s."""
 
     stations: tuple[Station, ...]
@@ -77,7 +77,7 @@ class Network:
         return sum(s.least for s in self.stations)
 
 
-def assign_processors(network: Network, total: int) -> tuple[int, ...]:
+def assign_processors(network: QueueNetwork, total: int) -> tuple[int, ...]:
     """The allocation of ``total`` processors with the least E[T] (DRS, algorithm 1).
 
     From ``floor(a_i) + 1`` each further processor goes where ``lambda_i * (E[T_i](k) - E[T_i](k +
@@ -85,7 +85,7 @@ def assign_processors(network: Network, total: int) -> tuple[int, ...]:
     sum is <= K and so hands out one too many; this one stops at K. A heap and the Erlang recursion
     make it O((N + K) log N). Raises Infeasible when ``total`` cannot keep queues finite.
 
-    >>> assign_processors(Network((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), total=9)
+    >>> assign_processors(QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), total=9)
     (2, 7)
     """
     if network.least > total:
@@ -97,7 +97,7 @@ def assign_processors(network: Network, total: int) -> tuple[int, ...]:
     return _climb(network, total - network.least, target_s=-math.inf)
 
 
-def min_processors(network: Network, target_s: float) -> tuple[int, ...]:
+def min_processors(network: QueueNetwork, target_s: float) -> tuple[int, ...]:
     """The allocation of fewest processors with E[T] <= ``target_s`` (DRS, algorithm 2), in one
     greedy pass.
 
@@ -105,7 +105,7 @@ def min_processors(network: Network, target_s: float) -> tuple[int, ...]:
     for each K as printed. Raises Infeasible when the service times alone take longer than the
     target.
 
-    >>> min_processors(Network((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), target_s=0.7)
+    >>> min_processors(QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), target_s=0.7)
     (2, 8)
     """
     if target_s < network.service_s:
@@ -117,7 +117,7 @@ def min_processors(network: Network, target_s: float) -> tuple[int, ...]:
     return _climb(network, None, target_s)
 
 
-def _climb(network: Network, extra: int | None, target_s: float) -> tuple[int, ...]:
+def _climb(network: QueueNetwork, extra: int | None, target_s: float) -> tuple[int, ...]:
     """Greedy growth from the least allocation until ``extra`` processors are spent or E[T] <=
     target.
     """

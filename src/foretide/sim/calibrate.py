@@ -19,7 +19,7 @@ from foretide.apps import App, Service, Values
 from foretide.errors import InvalidConfig, NotReady
 from foretide.load import Load
 from foretide.model import Plan, Sample, Snapshot
-from foretide.sim.environment import World, WorldSettings
+from foretide.sim.environment import Simulation, SimulationSettings
 from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Topology
 
@@ -42,20 +42,20 @@ class Twin:
     costs: BatchCosts
     window_s: float
 
-    def world(self, load: Load, **changes: object) -> World:
-        """A world of this pipeline under any load: systems can be tried on it."""
-        settings = WorldSettings(mode="batch", batch=self.costs, window_s=self.window_s)
-        return World(self.app, load, settings, **changes)
+    def environment(self, load: Load, **changes: object) -> Simulation:
+        """An environment of this pipeline under any load: systems can be tried on it."""
+        settings = SimulationSettings(mode="batch", batch=self.costs, window_s=self.window_s)
+        return Simulation(self.app, load, settings, **changes)
 
     def replay(self, recorded: Sequence[Snapshot], seed: int = 1) -> list[Snapshot]:
         """The twin under the load of these windows, with their replicas; its own windows in return."""
         load, names = load_of(self.app.topology, recorded), self.app.topology.names
         running = [{n: max(1, s.samples[n].replicas) for n in names} for s in recorded]
-        world = self.world(load, replicas=running[0], seed=seed)
+        environment = self.environment(load, replicas=running[0], seed=seed)
         seen = []
         for i, replicas in enumerate(running):
-            world.apply(Plan(replicas))
-            seen.append(world.read((i + 1) * load.interval_s))
+            environment.apply(Plan(replicas))
+            seen.append(environment.read((i + 1) * load.interval_s))
         return seen
 
 

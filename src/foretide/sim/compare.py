@@ -1,8 +1,8 @@
-"""Compare: systems on one app under one load, each through the same loop in a simulated world, side
-by side on the machine's cores.
+"""Compare: systems on one app under one load, each through the same loop in a simulated
+environment, side by side on the machine's cores.
 
 Owns what a case is (app, load, window, prices, seed), the true need of its load, and the sharing
-out of work. The figures are ``foretide.figures.metrics``'s; the world is passed in or the
+out of work. The figures are ``foretide.figures.metrics``'s; the environment is passed in or the
 simulator's own.
 """
 
@@ -30,7 +30,7 @@ from foretide.load import Load
 from foretide.model import Array, Decision, Plan, Prices, Snapshot
 from foretide.plan.future import Future as LoadFuture
 from foretide.plan.optimum import needs
-from foretide.sim.reconfigure import Executors, Pool
+from foretide.sim.reconfigure import ExecutorStarts, Pool
 from foretide.systems import System
 
 Engine = Literal["auto", "events", "batch", "fluid"]
@@ -48,7 +48,7 @@ def engine_named(name: str) -> Engine:
     return cast(Engine, name)
 
 
-class SimulatedWorld(Protocol):
+class SimulatedEnvironment(Protocol):
     """Probe and Actuator of a simulated pipeline whose clock starts at 0."""
 
     def read(self, now: float) -> Snapshot: ...
@@ -63,7 +63,7 @@ class SimulatedWorld(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Scenario:
     """One app under one load. Every system starts from the replicas that the first window needs.
 
     New replicas work ``lead_s`` seconds after they were asked for; with ``cores`` they need slots
@@ -111,7 +111,7 @@ class Case:
         if self.lead_s is None and self.cores is None:
             return dict(self.options)
         lead_s = self.lead_s or 0.0
-        how = Pool(lead_s) if self.cores is None else Executors(self.cores, lead_s)
+        how = Pool(lead_s) if self.cores is None else ExecutorStarts(self.cores, lead_s)
         return {**self.options, "reconfiguration": how}
 
     @property
@@ -141,14 +141,14 @@ class Case:
         }
 
 
-NewWorld = Callable[[Case, System], SimulatedWorld]
+NewEnvironment = Callable[[Scenario, System], SimulatedEnvironment]
 
 
-def simulator(case: Case, system: System) -> SimulatedWorld:
-    """The simulator's own world for a case, with the system's grouping."""
-    from foretide.sim.environment import World
+def simulator(case: Scenario, system: System) -> SimulatedEnvironment:
+    """The simulator's own environment for a case, with the system's grouping."""
+    from foretide.sim.environment import Simulation
 
-    return World(
+    return Simulation(
         case.app,
         case.load,
         mode=case.mode,
@@ -161,17 +161,22 @@ def simulator(case: Case, system: System) -> SimulatedWorld:
 
 
 def simulate(
-    case: Case, system: System, progress: Progress | None = None, new_world: NewWorld = simulator
+    case: Scenario,
+    system: System,
+    progress: Progress | None = None,
+    new_environment: NewEnvironment = simulator,
 ) -> RunRecord:
     """One system through the whole load. A part that needs an extra which is not installed is an
     error before anything runs.
     """
     system.new_forecaster()
     per_window = system.cadence.steps_per_window(case.window_s)
-    world, windows, need = new_world(case, system), case.windows, case.needs()
+    environment, windows, need = new_environment(case, system), case.windows, case.needs()
     decisions: list[Decision] = []
     told = system.priced(case.prices).foreseeing(LoadFuture(0.0, case.window_s, need))
-    loop = told.autoscaler(case.app.topology, world, world, mode="act", record=decisions.append)
+    loop = told.autoscaler(
+        case.app.topology, environment, environment, mode="act", record=decisions.append
+    )
     for i in range(1, windows + 1):
         for j in range(1, per_window + 1):
             loop.step((i - 1 + j / per_window) * case.window_s)
@@ -179,7 +184,7 @@ def simulate(
         if progress and (i % max(1, windows // 200) == 0 or i == windows):
             progress(system.name, i, windows)
     measured = [d.snapshot is not None for d in decisions]
-    latencies = world.latencies_ms()
+    latencies = environment.latencies_ms()
     return RunRecord(
         system.name,
         case.app.topology,
@@ -202,7 +207,7 @@ class Comparison:
     never planned.
     """
 
-    case: Case
+    case: Scenario
     runs: tuple[Summary, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -227,27 +232,29 @@ Attempt = Summary | str
 
 
 def compare(
-    case: Case,
+    case: Scenario,
     systems: Sequence[System],
     progress: Progress | None = None,
     processes: int | None = None,
-    new_world: NewWorld = simulator,
+    new_environment: NewEnvironment = simulator,
 ) -> Comparison:
     """Every system on the case, on ``processes`` processes (default: one per core). A system that
     misses an extra, or that never could plan here, is left out with the reason."""
     workers = min(processes or os.cpu_count() or 1, len(systems))
     found: dict[str, Attempt]
     if workers <= 1:
-        found = {s.name: _attempt(case, s, progress, new_world) for s in systems}
+        found = {s.name: _attempt(case, s, progress, new_environment) for s in systems}
     else:
-        found = _side_by_side(case, systems, progress, workers, new_world)
+        found = _side_by_side(case, systems, progress, workers, new_environment)
     runs = tuple(r for s in systems if isinstance(r := found[s.name], Summary))
     return Comparison(case, runs, {n: why for n, why in found.items() if isinstance(why, str)})
 
 
-def _attempt(case: Case, system: System, progress: Progress | None, new_world: NewWorld) -> Attempt:
+def _attempt(
+    case: Scenario, system: System, progress: Progress | None, new_environment: NewEnvironment
+) -> Attempt:
     try:
-        record = simulate(case, system, progress, new_world)
+        record = simulate(case, system, progress, new_environment)
     except MissingExtra as error:
         return str(error)
     if all(d.plan is None for d in record.decisions):
@@ -268,7 +275,7 @@ def _begin(queue: Any, stop: Any) -> None:
     )  # Ctrl-C reaches every process of a terminal; the parent decides for all
 
 
-def _worker(case: Case, system: System, new_world: NewWorld) -> Attempt:
+def _worker(case: Scenario, system: System, new_environment: NewEnvironment) -> Attempt:
     assert _link is not None
     queue, stop = _link
 
@@ -277,15 +284,15 @@ def _worker(case: Case, system: System, new_world: NewWorld) -> Attempt:
         if stop.is_set():
             raise KeyboardInterrupt
 
-    return _attempt(case, system, tell, new_world)
+    return _attempt(case, system, tell, new_environment)
 
 
 def _side_by_side(
-    case: Case,
+    case: Scenario,
     systems: Sequence[System],
     progress: Progress | None,
     workers: int,
-    new_world: NewWorld,
+    new_environment: NewEnvironment,
 ) -> dict[str, Attempt]:
     """New processes, not forks: a fork of a process with threads can hang, and compiled code is
     cached on disk anyway.
@@ -294,7 +301,7 @@ def _side_by_side(
     queue, stop = context.Queue(), context.Event()
     with ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(queue, stop)) as pool:
         pending: dict[Future[Attempt], str] = {
-            pool.submit(_worker, case, s, new_world): s.name for s in systems
+            pool.submit(_worker, case, s, new_environment): s.name for s in systems
         }
         left = set(pending)
         try:

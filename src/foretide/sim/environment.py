@@ -1,4 +1,4 @@
-"""World: an app under a load, as Probe and Actuator. The loop that scales it cannot tell it from
+"""Simulation: an app under a load, as Probe and Actuator. To the loop that scales it, it looks like
 Spark.
 
 Time starts at 0 and moves only when the probe is read; windows end at multiples of ``window_s``. A
@@ -22,13 +22,13 @@ from foretide.sim.events.queues import QueueModel
 from foretide.sim.fluid.model import FluidModel
 from foretide.sim.hosts import HostCosts, Hosts
 from foretide.sim.latency import Latencies
-from foretide.sim.reconfigure import Fleet, Pool, Reconfiguration, Step
+from foretide.sim.reconfigure import CapacityRequests, Pool, Reconfiguration, ReplicaStep
 
 Mode = Literal["events", "batch", "fluid"]
 
 
 @dataclass(frozen=True, slots=True)
-class WorldSettings:
+class SimulationSettings:
     """How to simulate. None means: as the app says.
 
     ``grouping`` is one name for all operators or a name per operator (the rest shuffle);
@@ -70,24 +70,24 @@ class Model(Protocol):
     ) -> tuple[dict[str, Sample], Latency | None, tuple[Host, ...]]: ...
 
 
-class World:
+class Simulation:
     """One simulated run of an app under a load. ``changes`` replace fields of the settings.
 
     >>> import numpy as np
     >>> from foretide.apps import app
-    >>> world = World(app("twitter-linear"), Load("ten", np.full(20, 10.0)), window_s=10.0)
-    >>> world.apply(Plan({"parse": 2}))
-    >>> seen = world.read(10.0)
+    >>> environment = Simulation(app("twitter-linear"), Load("ten", np.full(20, 10.0)), window_s=10.0)
+    >>> environment.apply(Plan({"parse": 2}))
+    >>> seen = environment.read(10.0)
     >>> seen.samples["parse"].arrived, seen.samples["parse"].replicas
     (100.0, 2)
     """
 
     def __init__(
-        self, app: App, load: Load, settings: WorldSettings | None = None, **changes: Any
+        self, app: App, load: Load, settings: SimulationSettings | None = None, **changes: Any
     ) -> None:
         self.app = app
         self.load = load
-        self.settings = settings = replace(settings or WorldSettings(), **changes)
+        self.settings = settings = replace(settings or SimulationSettings(), **changes)
         self.window_s = app.window_s if settings.window_s is None else settings.window_s
         self.target_latency_s = (
             app.target_latency_s if settings.target_latency_s is None else settings.target_latency_s
@@ -96,7 +96,7 @@ class World:
         self.latencies = Latencies(settings.latency_limit)
         self._place = {n: i for i, n in enumerate(app.topology.names)}
         self._model = self._new_model()
-        self._steps: list[Step] = []
+        self._steps: list[ReplicaStep] = []
         self._paused_until = dict.fromkeys(app.topology.names, 0.0)
         self._hosts = Hosts(app.topology, app.hosts, settings.hosts) if app.hosts else None
         self._pending_move: tuple[float, Plan] | None = None
@@ -104,8 +104,8 @@ class World:
         for name, replicas in (settings.replicas or {}).items():
             self.start[name] = self._checked(name, replicas)
         self._replicas = dict(self.start)
-        self._fleet = Fleet()
-        settings.reconfiguration.begin(self._fleet, self.start)
+        self._requests = CapacityRequests()
+        settings.reconfiguration.begin(self._requests, self.start)
         for name, replicas in self.start.items():
             self._model.resize(self._place[name], replicas)
             if self._hosts:
@@ -168,7 +168,7 @@ class World:
                 self._hosts.ask(plan, self.now, {**self._replicas, **plan.replicas}),
                 plan,
             )
-        self._steps = self.settings.reconfiguration.targets(self._fleet, plan, self.now)
+        self._steps = self.settings.reconfiguration.targets(self._requests, plan, self.now)
         self._take_due()
 
     def read(self, now: float) -> Snapshot:
@@ -190,7 +190,7 @@ class World:
             hosts if self._hosts else None,
             latency,
             lead_s=change.lead_s,
-            slots=change.slots(self._fleet, now),
+            slots=change.slots(self._requests, now),
         )
 
     def _advance(self, until: float) -> None:

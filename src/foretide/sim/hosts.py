@@ -1,4 +1,4 @@
-"""Hosts of a simulated world: which run, which replicas sit where, and what a move costs.
+"""Hosts of a simulated environment: which run, which replicas sit where, and what a move costs.
 
 Owns names and placements; how an overloaded host slows its replicas is the engines' part.
 """

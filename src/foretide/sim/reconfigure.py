@@ -15,7 +15,7 @@ from foretide.model import Plan
 
 
 @dataclass
-class Fleet:
+class CapacityRequests:
     """What was asked for and when each piece of it is there: replicas by operator (pool) and
     executors. Instants, oldest first.
     """
@@ -25,7 +25,7 @@ class Fleet:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplicaStep:
     """From ``at`` on these replicas are active; ``pause_s`` is how long the topology stands still
     then.
     """
@@ -38,11 +38,11 @@ class Step:
 class Reconfiguration(Protocol):
     """How long a change takes and what it stops."""
 
-    def begin(self, fleet: Fleet, replicas: Mapping[str, int]) -> None:
+    def begin(self, requests: CapacityRequests, replicas: Mapping[str, int]) -> None:
         """Before the first window: these replicas are there."""
         ...
 
-    def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
+    def targets(self, requests: CapacityRequests, plan: Plan, now: float) -> list[ReplicaStep]:
         """The steps from now on, oldest first; they replace all that were still to come."""
         ...
 
@@ -51,7 +51,7 @@ class Reconfiguration(Protocol):
         """Seconds from asking for capacity until it works."""
         ...
 
-    def slots(self, fleet: Fleet, now: float) -> int | None:
+    def slots(self, requests: CapacityRequests, now: float) -> int | None:
         """Task slots there are now; None where nothing limits them."""
         ...
 
@@ -69,17 +69,21 @@ class Pool:
 
     activation_s: float = 0.0
 
-    def begin(self, fleet: Fleet, replicas: Mapping[str, int]) -> None:
-        fleet.replicas = {n: [0.0] * r for n, r in replicas.items()}
+    def begin(self, requests: CapacityRequests, replicas: Mapping[str, int]) -> None:
+        requests.replicas = {n: [0.0] * r for n, r in replicas.items()}
 
-    def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
+    def targets(self, requests: CapacityRequests, plan: Plan, now: float) -> list[ReplicaStep]:
         for name, wanted in plan.replicas.items():
-            fleet.replicas[name] = _resized(fleet.replicas[name], wanted, now + self.activation_s)
+            requests.replicas[name] = _resized(
+                requests.replicas[name], wanted, now + self.activation_s
+            )
         instants = sorted(
-            {now, *(t for ready in fleet.replicas.values() for t in ready if t > now)}
+            {now, *(t for ready in requests.replicas.values() for t in ready if t > now)}
         )
         return [
-            Step(t, {n: max(1, sum(r <= t for r in ready)) for n, ready in fleet.replicas.items()})
+            ReplicaStep(
+                t, {n: max(1, sum(r <= t for r in ready)) for n, ready in requests.replicas.items()}
+            )
             for t in instants
         ]
 
@@ -87,7 +91,7 @@ class Pool:
     def lead_s(self) -> float:
         return self.activation_s
 
-    def slots(self, fleet: Fleet, now: float) -> int | None:
+    def slots(self, requests: CapacityRequests, now: float) -> int | None:
         return None
 
 
@@ -99,29 +103,29 @@ class Restart:
 
     pause_s: float = 10.0
 
-    def begin(self, fleet: Fleet, replicas: Mapping[str, int]) -> None:
-        fleet.replicas = {n: [0.0] * r for n, r in replicas.items()}
+    def begin(self, requests: CapacityRequests, replicas: Mapping[str, int]) -> None:
+        requests.replicas = {n: [0.0] * r for n, r in replicas.items()}
 
-    def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
-        before = {n: len(r) for n, r in fleet.replicas.items()}
+    def targets(self, requests: CapacityRequests, plan: Plan, now: float) -> list[ReplicaStep]:
+        before = {n: len(r) for n, r in requests.replicas.items()}
         wanted = {**before, **plan.replicas}
-        fleet.replicas = {n: [now] * r for n, r in wanted.items()}
-        return [Step(now, wanted, self.pause_s if wanted != before else 0.0)]
+        requests.replicas = {n: [now] * r for n, r in wanted.items()}
+        return [ReplicaStep(now, wanted, self.pause_s if wanted != before else 0.0)]
 
     @property
     def lead_s(self) -> float:
         return self.pause_s
 
-    def slots(self, fleet: Fleet, now: float) -> int | None:
+    def slots(self, requests: CapacityRequests, now: float) -> int | None:
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class Executors:
+class ExecutorStarts:
     """Replicas need slots: an executor has ``cores`` of them and comes ``start_s`` after it was
     asked for (at most ``most``).
 
-    While slots are short, every operator keeps one replica and the rest is dealt out in proportion
+    While slots are short, every operator keeps one replica and the rest is within_slots out in proportion
     to what was asked.
     """
 
@@ -129,23 +133,25 @@ class Executors:
     start_s: float = 30.0
     most: int | None = None
 
-    def begin(self, fleet: Fleet, replicas: Mapping[str, int]) -> None:
-        fleet.replicas = {n: [0.0] * r for n, r in replicas.items()}
-        fleet.executors = [0.0] * math.ceil(sum(replicas.values()) / self.cores)
+    def begin(self, requests: CapacityRequests, replicas: Mapping[str, int]) -> None:
+        requests.replicas = {n: [0.0] * r for n, r in replicas.items()}
+        requests.executors = [0.0] * math.ceil(sum(replicas.values()) / self.cores)
 
-    def targets(self, fleet: Fleet, plan: Plan, now: float) -> list[Step]:
-        wanted = {**{n: len(r) for n, r in fleet.replicas.items()}, **plan.replicas}
-        fleet.replicas = {n: [now] * r for n, r in wanted.items()}
+    def targets(self, requests: CapacityRequests, plan: Plan, now: float) -> list[ReplicaStep]:
+        wanted = {**{n: len(r) for n, r in requests.replicas.items()}, **plan.replicas}
+        requests.replicas = {n: [now] * r for n, r in wanted.items()}
         count = (
             math.ceil(sum(wanted.values()) / self.cores)
             if plan.executors is None
             else plan.executors
         )
         count = count if self.most is None else min(count, self.most)
-        fleet.executors = _resized(fleet.executors, count, now + self.start_s)
-        instants = sorted({now, *(t for t in fleet.executors if t > now)})
+        requests.executors = _resized(requests.executors, count, now + self.start_s)
+        instants = sorted({now, *(t for t in requests.executors if t > now)})
         return [
-            Step(t, dealt(wanted, self.cores * sum(e <= t for e in fleet.executors)))
+            ReplicaStep(
+                t, within_slots(wanted, self.cores * sum(e <= t for e in requests.executors))
+            )
             for t in instants
         ]
 
@@ -153,15 +159,15 @@ class Executors:
     def lead_s(self) -> float:
         return self.start_s
 
-    def slots(self, fleet: Fleet, now: float) -> int | None:
-        return self.cores * sum(e <= now for e in fleet.executors)
+    def slots(self, requests: CapacityRequests, now: float) -> int | None:
+        return self.cores * sum(e <= now for e in requests.executors)
 
 
-def dealt(wanted: Mapping[str, int], slots: int) -> dict[str, int]:
+def within_slots(wanted: Mapping[str, int], slots: int) -> dict[str, int]:
     """Replicas that fit into ``slots``: one each at least, then always to the operator that has the
     smallest share of its wish.
 
-    >>> dealt({"a": 6, "b": 2}, 8), dealt({"a": 6, "b": 2}, 4), dealt({"a": 6, "b": 2}, 0)
+    >>> within_slots({"a": 6, "b": 2}, 8), within_slots({"a": 6, "b": 2}, 4), within_slots({"a": 6, "b": 2}, 0)
     ({'a': 6, 'b': 2}, {'a': 3, 'b': 1}, {'a': 1, 'b': 1})
     """
     given = dict.fromkeys(wanted, 1)

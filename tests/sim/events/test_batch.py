@@ -9,18 +9,18 @@ from networks import single
 from foretide.apps import App, Service, Values
 from foretide.load import Load
 from foretide.model import Plan
-from foretide.sim.environment import World, WorldSettings
+from foretide.sim.environment import Simulation, SimulationSettings
 from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Operator, Topology
 
 COSTS = BatchCosts(trigger_s=2.0, overhead_s=0.5, task_s=0.1)
 
 
-def world(app: App, counts: list[float], **settings: object) -> World:
-    return World(
+def environment(app: App, counts: list[float], **settings: object) -> Simulation:
+    return Simulation(
         app,
         Load("by hand", np.array(counts)),
-        WorldSettings(mode="batch", batch=COSTS, window_s=10.0, **settings),
+        SimulationSettings(mode="batch", batch=COSTS, window_s=10.0, **settings),
     )
 
 
@@ -31,7 +31,7 @@ def test_a_batch_lasts_its_overhead_and_its_slowest_task():
     1 s wait for the trigger at 2 s: two tasks hold 2 and 1 events, done at 2 + 0.5 + 0.1 + 0.4 =
     3.0 s.
     """
-    w = world(single(2, Service(0.2), arrivals="batch"), [4, 3] + [0] * 8)
+    w = environment(single(2, Service(0.2), arrivals="batch"), [4, 3] + [0] * 8)
     seen = w.read(10.0)
     assert sorted(w.latencies_ms()[0].tolist()) == pytest.approx([1000] * 4 + [2000] * 3)
     sample = seen.samples["a"]
@@ -45,7 +45,7 @@ def test_a_batch_that_overruns_is_followed_at_once():
     """Ten events of 0.5 s on one task last 0.6 + 5 s from 0 s; those that came meanwhile start at
     5.6 s, not at 6 s.
     """
-    w = world(single(1, Service(0.5), arrivals="batch"), [10, 1] + [0] * 18)
+    w = environment(single(1, Service(0.5), arrivals="batch"), [10, 1] + [0] * 18)
     w.read(5.5)
     assert w.read(7.0).samples["a"].processed == 11
     assert w.latencies_ms()[0].tolist() == pytest.approx([5600] * 10 + [5600 + 1100 - 1000])
@@ -62,7 +62,7 @@ TWO = App(
 
 
 def test_outputs_reach_the_next_operator_when_the_batch_ends_and_new_replicas_serve_the_next_batch():
-    w = world(TWO, [4] + [0] * 9)
+    w = environment(TWO, [4] + [0] * 9)
     w.apply(Plan({"b": 4}))
     # a: 0 + 0.6 + 0.4 = 1.0 s; b looks every 0.5 s, starts at 1.0 s and takes 0.6 + 0.1 s on four
     # tasks
@@ -74,10 +74,10 @@ def test_an_operator_behind_an_edge_rests_after_a_start():
     1.0 s: done at 5.0 + 0.7 s.
     """
     costs = replace(COSTS, pause=2.0)
-    w = World(
+    w = Simulation(
         TWO,
         Load("by hand", np.array([4, 0, 1] + [0] * 7)),
-        WorldSettings(mode="batch", batch=costs, window_s=10.0),
+        SimulationSettings(mode="batch", batch=costs, window_s=10.0),
     )
     w.apply(Plan({"b": 4}))
     w.read(10.0)
@@ -85,5 +85,5 @@ def test_an_operator_behind_an_edge_rests_after_a_start():
 
 
 def test_events_in_a_running_batch_are_backlog():
-    w = world(single(1, Service(0.5), arrivals="batch"), [10] + [0] * 9)
+    w = environment(single(1, Service(0.5), arrivals="batch"), [10] + [0] * 9)
     assert [w.read(t).samples["a"].backlog for t in (1.0, 5.0, 6.0)] == [10, 10, 0]

@@ -13,8 +13,8 @@ from foretide.errors import InvalidConfig
 from foretide.load import Load
 from foretide.model import Plan
 from foretide.plan.queueing import sojourn_s, traffic
-from foretide.sim.environment import World, WorldSettings
-from foretide.sim.reconfigure import Executors, Pool, Restart
+from foretide.sim.environment import Simulation, SimulationSettings
+from foretide.sim.reconfigure import ExecutorStarts, Pool, Restart
 from foretide.topology import Operator, Topology
 
 
@@ -51,7 +51,7 @@ def test_uniform_service_equals_pollaczek_khinchine():
 
 def test_jackson_network_with_split_and_loop():
     app, rate = jackson(), 8.0
-    world, seen = run(app, rate, 3e5, seed=5)
+    environment, seen = run(app, rate, 3e5, seed=5)
     names = app.topology.names
     routing = np.array(
         [
@@ -70,7 +70,7 @@ def test_jackson_network_with_split_and_loop():
         assert seen.samples[name].arrived / 3e5 == pytest.approx(rates[name], rel=0.01)
         total += rates[name] * expected / rate
     assert seen.latency.mean_ms / 1e3 == pytest.approx(total, rel=0.03)
-    assert world.latencies_ms()[0].mean() / 1e3 == pytest.approx(total, rel=0.03)
+    assert environment.latencies_ms()[0].mean() / 1e3 == pytest.approx(total, rel=0.03)
 
 
 def test_shuffle_to_replicas_waits_longer_than_a_shared_queue():
@@ -92,9 +92,9 @@ def test_a_second_of_events_at_once_by_hand():
     and 0.1, 0.2 s.
     """
     app = single(1, Service(0.1), arrivals="batch")
-    world = World(app, Load("by hand", np.array([4.0, 2.0])), window_s=2.0)
-    seen = world.read(2.0)
-    values, weights = world.latencies_ms()
+    environment = Simulation(app, Load("by hand", np.array([4.0, 2.0])), window_s=2.0)
+    seen = environment.read(2.0)
+    values, weights = environment.latencies_ms()
     assert values.tolist() == pytest.approx([100, 200, 300, 400, 100, 200])
     assert weights is None
     sample = seen.samples["a"]
@@ -118,23 +118,25 @@ def test_a_second_of_events_at_once_by_hand():
 )
 def test_all_events_of_a_load_come_whatever_its_interval(mode, arrivals, interval_s, window_s):
     load = Load("every other", np.array([0.0, 300.0] * 6), interval_s)
-    world = World(single(4, Service(0.001), arrivals=arrivals), load, mode=mode, window_s=window_s)
-    seen = [world.read((i + 1) * window_s) for i in range(world.windows + 1)]
+    environment = Simulation(
+        single(4, Service(0.001), arrivals=arrivals), load, mode=mode, window_s=window_s
+    )
+    seen = [environment.read((i + 1) * window_s) for i in range(environment.windows + 1)]
     assert sum(s.samples["a"].offered for s in seen) == pytest.approx(load.total, abs=1)
 
 
 def test_busy_time_is_split_at_the_window_boundary():
     app = single(1, Service(0.8), arrivals="batch")
-    world = World(app, Load("by hand", np.array([1.0, 0.0])), window_s=0.5)
-    assert [world.read(t).samples["a"].busy_s for t in (0.5, 1.0, 1.5)] == pytest.approx(
+    environment = Simulation(app, Load("by hand", np.array([1.0, 0.0])), window_s=0.5)
+    assert [environment.read(t).samples["a"].busy_s for t in (0.5, 1.0, 1.5)] == pytest.approx(
         [0.5, 0.3, 0.0]
     )
 
 
 def test_an_event_older_than_the_timeout_is_dropped_when_its_turn_comes():
     app = single(1, Service(0.4), arrivals="batch", timeout_s=1.0)
-    world = World(app, Load("by hand", np.array([5.0, 0.0, 0.0])), window_s=3.0)
-    sample = world.read(3.0).samples["a"]
+    environment = Simulation(app, Load("by hand", np.array([5.0, 0.0, 0.0])), window_s=3.0)
+    sample = environment.read(3.0).samples["a"]
     assert (sample.processed, sample.dropped, sample.backlog) == (
         3,
         2,
@@ -220,7 +222,7 @@ def apps(draw) -> App:
     grouping=st.sampled_from(
         ["shared", "shuffle", "key-hash", "two-choices", "load-aware", "oracle"]
     ),
-    reconfiguration=st.sampled_from([Pool(), Pool(0.7), Restart(0.6), Executors(2, 1.3)]),
+    reconfiguration=st.sampled_from([Pool(), Pool(0.7), Restart(0.6), ExecutorStarts(2, 1.3)]),
     seed=st.integers(0, 99),
     data=st.data(),
 )
@@ -229,10 +231,12 @@ def test_every_event_is_accounted_for(app, counts, mode, grouping, reconfigurati
     whatever is reconfigured.
     """
     load = Load("random", np.array(counts, dtype=float))
-    world = World(app, load, WorldSettings(mode, 1.0, seed, grouping, reconfiguration))
+    environment = Simulation(
+        app, load, SimulationSettings(mode, 1.0, seed, grouping, reconfiguration)
+    )
     before = dict.fromkeys(app.topology.names, 0.0)
     for at in range(1, len(counts) + 1):
-        seen = world.read(float(at))
+        seen = environment.read(float(at))
         for name, s in seen.samples.items():
             assert s.arrived == pytest.approx(
                 s.processed + s.dropped + s.backlog - before[name], abs=1e-6
@@ -240,4 +244,4 @@ def test_every_event_is_accounted_for(app, counts, mode, grouping, reconfigurati
             sent = sum(seen.samples[p].emitted[name] for p in app.topology.predecessors(name))
             assert s.arrived == pytest.approx(sent + (s.offered or 0.0), abs=1e-6)
             before[name] = s.backlog
-        world.apply(Plan({n: data.draw(st.integers(1, 5)) for n in app.topology.names}))
+        environment.apply(Plan({n: data.draw(st.integers(1, 5)) for n in app.topology.names}))

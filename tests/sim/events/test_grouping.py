@@ -9,7 +9,7 @@ from foretide.apps import App, Service, Values
 from foretide.load import Load
 from foretide.model import Plan
 from foretide.sim.codes import COMPILED
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.events.queues import QueueModel
 from foretide.topology import Operator, Topology
 
@@ -36,7 +36,7 @@ def latencies_ms(
     grouping: str, learned_after_s: int = 300, app: App = APP, hosts: tuple[float, ...] = ()
 ) -> np.ndarray:
     """End-to-end latencies of a run of 20 minutes at 90 % utilization, after the learning time."""
-    world = World(
+    environment = Simulation(
         app,
         offered(4, 1200, 0.9 if not hosts else 0.45),
         grouping=grouping,
@@ -44,14 +44,14 @@ def latencies_ms(
         seed=3,
     )
     if hosts:
-        assert isinstance(world._model, QueueModel)
-        world._model.state.host_cores[:] = hosts
+        assert isinstance(environment._model, QueueModel)
+        environment._model.state.host_cores[:] = hosts
     skipped = 0
     for window in range(1, 121):
-        world.read(window * 10.0)
+        environment.read(window * 10.0)
         if window * 10 == learned_after_s:
-            skipped = len(world.latencies_ms()[0])
-    return np.asarray(world.latencies_ms()[0])[skipped:]
+            skipped = len(environment.latencies_ms()[0])
+    return np.asarray(environment.latencies_ms()[0])[skipped:]
 
 
 def test_osg_beats_shuffle_and_comes_close_to_the_oracle() -> None:
@@ -86,15 +86,15 @@ def test_osg_recovers_within_five_windows_when_values_swap_costs() -> None:
 
     def after_swap(grouping: str, swap: bool, seed: int) -> float:
         mean_s = Service(1.0, "by-value", by_value_s=COSTS[::-1]).average_s(APP.values)
-        world = World(
+        environment = Simulation(
             APP,
             Load("steady", np.full(900, 4 * 0.85 / mean_s)),
             grouping=grouping,
             replicas={"lookup": 4},
             seed=seed,
         )
-        assert isinstance(world._model, QueueModel)
-        table = world._model.state.by_value_s
+        assert isinstance(environment._model, QueueModel)
+        table = environment._model.state.by_value_s
         new = table[:, ::-1].copy()
         if not swap:
             table[:] = new
@@ -102,7 +102,7 @@ def test_osg_recovers_within_five_windows_when_values_swap_costs() -> None:
         for window in range(1, 31):
             if window == 16 and swap:
                 table[:] = new
-            seen = world.read(window * 30.0)
+            seen = environment.read(window * 30.0)
             if 16 + 5 <= window < 16 + 10 and seen.latency:
                 found.append(seen.latency.mean_ms)
         return float(np.mean(found))
@@ -120,11 +120,11 @@ def test_osg_recovers_within_five_windows_when_values_swap_costs() -> None:
 @pytest.mark.parametrize("grouping", [g for g in COMPILED if g != "shared"])
 @pytest.mark.parametrize("mode", ["events", "batch"])
 def test_no_event_is_lost_while_replicas_change(grouping: str, mode: str) -> None:
-    world = World(APP, offered(4, 240), grouping=grouping, mode=mode, seed=2)
+    environment = Simulation(APP, offered(4, 240), grouping=grouping, mode=mode, seed=2)
     arrived = processed = dropped = 0.0
     for window in range(1, 25):
-        world.apply(Plan({"lookup": (2, 8, 3)[window % 3]}))
-        sample = world.read(window * 10.0).samples["lookup"]
+        environment.apply(Plan({"lookup": (2, 8, 3)[window % 3]}))
+        sample = environment.read(window * 10.0).samples["lookup"]
         arrived, processed = arrived + sample.arrived, processed + sample.processed
         dropped += sample.dropped or 0.0
     assert arrived == processed + dropped + sample.backlog

@@ -14,7 +14,7 @@ from foretide.balance.osg import OnlineShuffle
 from foretide.errors import InvalidConfig, InvalidRecord
 from foretide.load import Load
 from foretide.registry import Part
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.events.python_groupings import PythonGroupings
 from foretide.sim.events.queues import QueueModel
 from foretide.topology import Operator, Topology
@@ -48,7 +48,7 @@ def added() -> Iterator[None]:
 
 @pytest.mark.parametrize("mode", ["events", "batch"])
 def test_its_own_rule_assigns_every_event(lopsided: str, mode: str) -> None:
-    environment = World(APP, LOAD, mode=mode, grouping=lopsided, replicas={"work": 3}, seed=2)
+    environment = Simulation(APP, LOAD, mode=mode, grouping=lopsided, replicas={"work": 3}, seed=2)
     seen = [environment.read(at * 10.0).samples["work"] for at in range(1, 7)]
     shares = np.sum([s.replica_processed for s in seen], axis=0)
     assert shares.sum() > 5000
@@ -57,7 +57,7 @@ def test_its_own_rule_assigns_every_event(lopsided: str, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["events", "batch"])
 def test_it_learns_from_every_window(lopsided: str, mode: str) -> None:
-    environment = World(APP, LOAD, mode=mode, grouping=lopsided, replicas={"work": 2}, seed=2)
+    environment = Simulation(APP, LOAD, mode=mode, grouping=lopsided, replicas={"work": 2}, seed=2)
     seen = [environment.read(at * 10.0).samples["work"] for at in range(1, 4)]
     assert isinstance(environment._model, QueueModel)
     grouping = environment._model._python._groupings[0]
@@ -73,7 +73,7 @@ def test_the_fluid_engine_takes_it_for_shuffle_or_for_key_hash_by_its_trait(adde
     GROUPINGS.add(Part("keyed", f"{__name__}:Keyed", "replica 0"))
     sojourns = {}
     for name in ("first", "shuffle", "keyed", "key-hash"):
-        environment = World(APP, LOAD, mode="fluid", grouping=name, replicas={"work": 3})
+        environment = Simulation(APP, LOAD, mode="fluid", grouping=name, replicas={"work": 3})
         sojourns[name] = [environment.read(at * 10.0).samples["work"].sojourn_s for at in (1, 2)]
     assert sojourns["first"] == sojourns["shuffle"] != sojourns["keyed"] == sojourns["key-hash"]
 
@@ -108,7 +108,9 @@ class Learning(OnlineShuffle):
 @pytest.mark.parametrize("mode", ["events", "batch"])
 def test_a_cost_learner_is_given_every_services_cost(added: None, mode: str) -> None:
     GROUPINGS.add(Part("learning", f"{__name__}:Learning", "learns costs"))
-    environment = World(APP, LOAD, mode=mode, grouping="learning", replicas={"work": 2}, seed=2)
+    environment = Simulation(
+        APP, LOAD, mode=mode, grouping="learning", replicas={"work": 2}, seed=2
+    )
     samples = [environment.read(at * 10.0).samples["work"] for at in (1, 2, 3)]
     assert isinstance(environment._model, QueueModel)
     grouping = environment._model._python._groupings[0]
@@ -128,15 +130,15 @@ def test_mistakes_of_a_grouping_reach_the_caller(added: None) -> None:
     GROUPINGS.add(Part("failing", f"{__name__}:Failing", "raises"))
     GROUPINGS.add(Part("outside", f"{__name__}:Outside", "one past the last replica"))
     with pytest.raises(RuntimeError, match="no replica today"):
-        World(APP, LOAD, grouping="failing").read(10.0)
+        Simulation(APP, LOAD, grouping="failing").read(10.0)
     with pytest.raises(InvalidRecord, match=r"Outside.assign must return one replica in \[0, 1\)"):
-        World(APP, LOAD, grouping="outside").read(10.0)
+        Simulation(APP, LOAD, grouping="outside").read(10.0)
     with pytest.raises(InvalidConfig, match="unknown grouping 'lopsidet'"):
-        World(APP, LOAD, grouping="lopsidet")
+        Simulation(APP, LOAD, grouping="lopsidet")
 
 
 def test_built_in_groupings_get_no_callbacks() -> None:
-    model = World(APP, LOAD, grouping="osg")._model
+    model = Simulation(APP, LOAD, grouping="osg")._model
     assert isinstance(model, QueueModel)
     assert model.state.python is None
     assert isinstance(model._python, PythonGroupings)

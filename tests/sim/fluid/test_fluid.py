@@ -10,7 +10,7 @@ from foretide.apps import App, Service, Values, app
 from foretide.load import Load
 from foretide.model import Decision, Plan, Snapshot
 from foretide.plan.queueing import sojourn_s
-from foretide.sim.environment import World
+from foretide.sim.environment import Simulation
 from foretide.sim.fluid.model import stops
 from foretide.systems import system
 from foretide.topology import Operator, Topology
@@ -18,7 +18,7 @@ from foretide.topology import Operator, Topology
 
 @pytest.mark.parametrize(("rate", "k"), [(8, 1), (27, 3), (95, 10), (180, 20)])
 def test_a_steady_load_waits_as_erlang_says(rate, k):
-    world = World(
+    environment = Simulation(
         single(k, Service(0.1, "exponential")),
         Load("steady", np.full(20, rate * 1000.0), 1000.0),
         mode="fluid",
@@ -26,29 +26,29 @@ def test_a_steady_load_waits_as_erlang_says(rate, k):
         window_s=1000.0,
     )
     for at in range(1, 20):
-        seen = world.read(at * 1000.0)
+        seen = environment.read(at * 1000.0)
     assert seen.samples["a"].sojourn_s == pytest.approx(sojourn_s(k, rate, 0.1), rel=0.01)
     assert seen.latency.mean_ms == pytest.approx(1e3 * sojourn_s(k, rate, 0.1), rel=0.01)
 
 
 def test_an_overload_grows_the_backlog_by_what_cannot_be_served():
-    world = World(
+    environment = Simulation(
         single(1, Service(0.1)), Load("over", np.full(100, 15.0)), mode="fluid", window_s=100.0
     )
-    assert world.read(100.0).samples["a"].backlog == pytest.approx(500, abs=5)
+    assert environment.read(100.0).samples["a"].backlog == pytest.approx(500, abs=5)
 
 
 def test_a_second_at_once_is_a_triangle():
     """20 events at the start of every second, four done every 0.1 s: 0.1 to 0.5 s, on average 0.3
     s.
     """
-    world = World(
+    environment = Simulation(
         single(4, Service(0.1), arrivals="batch"),
         Load("batches", np.full(10, 20.0)),
         mode="fluid",
         window_s=10.0,
     )
-    sample = world.read(10.0).samples["a"]
+    sample = environment.read(10.0).samples["a"]
     assert (sample.arrived, sample.processed, sample.backlog) == pytest.approx((200, 200, 0))
     assert sample.sojourn_s == pytest.approx(0.3, rel=0.01)
     assert sample.busy_s == pytest.approx(20)
@@ -57,7 +57,7 @@ def test_a_second_at_once_is_a_triangle():
 @pytest.mark.parametrize("window_s", [1000.0, 100.0])
 def test_a_loop_settles_at_the_rates_of_theory(window_s):
     network = jackson()
-    world = World(
+    environment = Simulation(
         network,
         Load("steady", np.full(400, 80.0), 10.0),
         mode="fluid",
@@ -65,7 +65,7 @@ def test_a_loop_settles_at_the_rates_of_theory(window_s):
         window_s=window_s,
     )
     for at in range(1, 5):
-        seen = world.read(at * window_s)
+        seen = environment.read(at * window_s)
     for name, visits in network.visits().items():
         expected = sojourn_s(
             network.topology[name].min_replicas, 8 * visits, network.service_s(name)
@@ -81,14 +81,14 @@ def test_groupings_that_balance_wait_as_when_dealt_out_in_turn_not_as_by_chance(
     """
 
     def held(by: str) -> float:
-        world = World(
+        environment = Simulation(
             app("two-paths"),
             Load("steady", np.full(3, 5000.0), 100.0),
             mode="fluid",
             grouping=by,
             replicas=replicas,
         )
-        samples = [world.read(at * 100.0) for at in (1, 2, 3)][-1].samples
+        samples = [environment.read(at * 100.0) for at in (1, 2, 3)][-1].samples
         return sum(s.sojourn_s * s.processed for s in samples.values()) / 100.0
 
     replicas = {"first": 6, "left": 7, "right": 2}
@@ -106,13 +106,13 @@ def test_latency_is_that_of_the_events_that_leave():
 
 
 def test_the_variation_of_a_seconds_events_at_once_is_not_known():
-    world = World(
+    environment = Simulation(
         single(4, Service(0.1), arrivals="batch"),
         Load("batches", np.full(10, 20.0)),
         mode="fluid",
         window_s=10.0,
     )
-    assert world.read(10.0).samples["a"].scv_arrival is None
+    assert environment.read(10.0).samples["a"].scv_arrival is None
 
 
 def _network(
@@ -182,10 +182,10 @@ def test_networks_hold_what_they_hold_in_the_event_engine(name, grouping):
     for mode in ("events", "fluid"):
         windows = 2 + (min(100, int(1.2e6 / (rate * seconds))) if mode == "events" else 4)
         load = Load("steady", np.full(windows, rate * seconds), seconds)
-        world = World(
+        environment = Simulation(
             network, load, mode=mode, window_s=seconds, replicas=replicas, grouping=grouping
         )
-        seen = [world.read(i * seconds) for i in range(1, windows + 1)][2:]
+        seen = [environment.read(i * seconds) for i in range(1, windows + 1)][2:]
         held[mode] = sum(
             np.mean([s.samples[n].sojourn_s * s.samples[n].processed for s in seen]) / seconds
             for n in replicas
@@ -213,10 +213,12 @@ def _roomy(arrivals: str) -> App:
 def _run(load: Load, mode: str, arrivals: str, seed: int = 0) -> list[Snapshot]:
     """The windows of srea on twitter-linear with room to grow."""
     linear = _roomy(arrivals)
-    world = World(linear, load, mode=mode, window_s=60.0, seed=seed)
+    environment = Simulation(linear, load, mode=mode, window_s=60.0, seed=seed)
     decisions: list[Decision] = []
-    loop = system("srea").autoscaler(linear.topology, world, world, record=decisions.append)
-    for i in range(1, world.windows + 1):
+    loop = system("srea").autoscaler(
+        linear.topology, environment, environment, record=decisions.append
+    )
+    for i in range(1, environment.windows + 1):
         loop.step(i * 60.0)
     assert not [d.error for d in decisions if d.outcome == "failed"]
     return [d.snapshot for d in decisions]
@@ -241,11 +243,11 @@ def test_mean_backlog_of_a_wavy_day_agrees_with_the_event_engine_when_replicas_a
     arrivals,
 ):
     events = _run(_waves(), "events", arrivals)
-    world = World(_roomy(arrivals), _waves(), mode="fluid", window_s=60.0)
+    environment = Simulation(_roomy(arrivals), _waves(), mode="fluid", window_s=60.0)
     fluid = []
     for window in events:
-        world.apply(Plan({n: s.replicas for n, s in window.samples.items()}))
-        fluid.append(world.read(window.at))
+        environment.apply(Plan({n: s.replicas for n, s in window.samples.items()}))
+        fluid.append(environment.read(window.at))
     print(
         arrivals,
         "mean backlog with the same replicas: fluid",
@@ -287,8 +289,8 @@ def test_operators_in_a_row_hold_what_they_hold_in_the_event_engine(k, rho):
     replicas = {n: int(np.ceil(rate * s / rho - 1e-9)) for n, s in cost_s.items()}
     load, held = Load("steady", np.full(20, rate * 60), 60.0), {}
     for mode in ("events", "fluid"):
-        world = World(linear, load, mode=mode, window_s=60.0, replicas=replicas)
-        seen = [world.read(i * 60.0).samples for i in range(1, 21)][2:]
+        environment = Simulation(linear, load, mode=mode, window_s=60.0, replicas=replicas)
+        seen = [environment.read(i * 60.0).samples for i in range(1, 21)][2:]
         held[mode] = [
             np.mean([s[n].sojourn_s * s[n].processed / 60 for s in seen]) for n in replicas
         ]

@@ -10,7 +10,7 @@ from typing import Any
 
 from foretide.history import History
 from foretide.model import Forecast, Host, Plan
-from foretide.plan.hosts.fleet import Fleet, Pending, Rules
+from foretide.plan.hosts.assignment import HostAssignment, Pending, Rules
 from foretide.plan.hosts.rewards import Action, Learning, RewardTable
 from foretide.topology import Topology
 
@@ -59,7 +59,7 @@ class Sarsa:
         self._taken: dict[str, _Taken] = {}
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
-        fleet = Fleet(topology, history.latest, self.pending, self.rules)
+        fleet = HostAssignment(topology, history.latest, self.pending, self.rules)
         rules = self.rules
         self.tables = {
             n: self.tables.get(n) or RewardTable(rules.lower, rules.upper, rules.target, self.step)
@@ -92,7 +92,7 @@ class Sarsa:
             )
         return table.best(host.utilization)
 
-    def _act(self, fleet: Fleet, host: Host, action: Action) -> None:
+    def _act(self, fleet: HostAssignment, host: Host, action: Action) -> None:
         row = self.tables[host.name].values[self.tables[host.name].row(host.utilization)]
         rewards = f"rewards in {row[0]:.2f}, none {row[1]:.2f}, out {row[2]:.2f}"
         why = f"{host.name} is at {host.utilization:.2f}, scale {action} promises most ({rewards})"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from foretide.errors import InvalidConfig
 from foretide.history import History
 from foretide.model import Forecast, Plan
-from foretide.plan.hosts.fleet import Fleet, Pending, Rules
+from foretide.plan.hosts.assignment import HostAssignment, Pending, Rules
 from foretide.topology import Topology
 
 
@@ -54,14 +54,14 @@ class Thresholds:
         self.pending = Pending()
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
-        fleet = Fleet(topology, history.latest, self.pending, self.rules)
+        fleet = HostAssignment(topology, history.latest, self.pending, self.rules)
         if self.scope == "local":
             self._each_host(fleet, history)
         else:
             self._all_hosts(fleet, history)
         return fleet.plan()
 
-    def _each_host(self, fleet: Fleet, history: History) -> None:
+    def _each_host(self, fleet: HostAssignment, history: History) -> None:
         levels: dict[str, list[float]] = {}
         for snapshot in history.recent(self.windows):
             for host in snapshot.hosts or ():
@@ -81,7 +81,7 @@ class Thresholds:
                     f"{self._broken('below', self.rules.lower)}",
                 )
 
-    def _all_hosts(self, fleet: Fleet, history: History) -> None:
+    def _all_hosts(self, fleet: HostAssignment, history: History) -> None:
         means = [
             sum(h.utilization for h in s.hosts) / len(s.hosts)
             for s in history.recent(self.windows)

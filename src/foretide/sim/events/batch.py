@@ -43,7 +43,7 @@ from foretide.sim.events.state import (
     NOW,
     OPEN,
     TIMEOUT_S,
-    State,
+    EngineState,
 )
 
 RESTING, AWAITED, RUNNING = range(3)  # phases of an operator
@@ -66,7 +66,7 @@ class BatchCosts:
     poll_s: float = POLL_S
     pause: float = PAUSE
 
-    def write(self, state: State, app: App) -> None:
+    def write(self, state: EngineState, app: App) -> None:
         for i, name in enumerate(app.topology.names):
             behind = name not in app.topology.sources and self.poll_s > 0.0
             state.ops["trigger_s"][i] = (

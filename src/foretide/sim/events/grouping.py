@@ -15,7 +15,7 @@ from foretide.balance import osg_machine
 from foretide.jit import lean_inner as inner
 from foretide.sim.codes import CUSTOM, KEY, LOAD_AWARE, ORACLE, OSG, TWO_CHOICES
 from foretide.sim.events.python_groupings import call_choose, call_served
-from foretide.sim.events.state import BY_VALUE, NOW, WINDOW_S, State
+from foretide.sim.events.state import BY_VALUE, NOW, WINDOW_S, EngineState
 
 
 @inner
@@ -155,7 +155,7 @@ def regroup(s: Any, op: int, replicas: int) -> None:
         s.fair[slot].free_at = 0.0
 
 
-def close_groups(s: State, window_s: float) -> None:
+def close_groups(s: EngineState, window_s: float) -> None:
     """Before the window's counters are cleared: update each replica's service time and the work that
     still waits for it.
     """

@@ -23,7 +23,7 @@ from foretide.balance.grouping import Feedback, Grouping, cost_learner
 from foretide.balance.keys import Keys, mixed
 from foretide.errors import InvalidRecord
 from foretide.model import Array
-from foretide.sim.events.state import TIMEOUT_S, State
+from foretide.sim.events.state import TIMEOUT_S, EngineState
 
 _CHOOSE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_uint64, ctypes.c_double)
 _SERVED = ctypes.CFUNCTYPE(
@@ -68,7 +68,7 @@ class PythonGroupings:
     """
 
     def __init__(
-        self, groupings: Mapping[int, Grouping], state: Callable[[], State], batched: bool
+        self, groupings: Mapping[int, Grouping], state: Callable[[], EngineState], batched: bool
     ) -> None:
         self._groupings = groupings
         self._state = state
@@ -145,7 +145,7 @@ class PythonGroupings:
         return 0
 
 
-def _waiting(s: State, op: int, now: float) -> Keys:
+def _waiting(s: EngineState, op: int, now: float) -> Keys:
     """Keys of an operator's waiting events that are not too old."""
     queue = s.slots[int(s.ops["base"][op])]
     job, values = int(queue["head"]), list[int]()

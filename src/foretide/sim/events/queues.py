@@ -22,7 +22,7 @@ from foretide.sim.events.state import (
     NONE,
     TARGET_S,
     W_OPS,
-    State,
+    EngineState,
     bin_middles_s,
     grown,
     new_state,
@@ -35,9 +35,9 @@ _MIDDLES_MS = bin_middles_s() * 1e3
 class Compiled(NamedTuple):
     """The compiled steps of one engine."""
 
-    run: Callable[[State, float], int]
-    resize: Callable[[State, int, int], None]
-    resume: Callable[[State, int], None]
+    run: Callable[[EngineState, float], int]
+    resize: Callable[[EngineState, int, int], None]
+    resume: Callable[[EngineState, int], None]
 
 
 EVENTS = Compiled(engine.run, engine.resize, engine.resume)

@@ -74,7 +74,7 @@ BINS = OCTAVES * PARTS
 NONE = 2**32 - 1
 
 
-class State(NamedTuple):
+class EngineState(NamedTuple):
     """Everything an engine knows."""
 
     clock: Any
@@ -112,8 +112,8 @@ def new_state(
     seed: int,
     hosts: int,
     learns: bool = False,
-) -> State:
-    """An empty world before its first event; every operator starts at its minimum of replicas.
+) -> EngineState:
+    """An empty environment before its first event; every operator starts at its minimum of replicas.
     ``learns``: some grouping is osg.
     """
     topology = app.topology
@@ -163,7 +163,7 @@ def new_state(
         max(copies) + 1,
     )
     count[OPEN] = NONE
-    return State(
+    return EngineState(
         clock,
         count,
         streams(seed),
@@ -198,7 +198,7 @@ def _pool(size: int, first: int, last: int = NONE) -> Any:
     return jobs
 
 
-def grown(s: State) -> State:
+def grown(s: EngineState) -> EngineState:
     """The same state with twice the pool; the free list goes on with what was left of the old one."""
     old = s.jobs.size
     more = _pool(old, old, int(s.count[FREE]) if s.count[FREE_LEFT] else NONE)

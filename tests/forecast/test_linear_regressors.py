@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from foretide.forecast.least import LeastAbsolute, LeastSquares
+from foretide.forecast.linear_regressors import LeastAbsolute, LeastSquares
 
 
 def problem(seed: int) -> tuple[np.ndarray, np.ndarray]:

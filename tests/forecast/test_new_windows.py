@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretide.forecast.follow import arrived
+from foretide.forecast.new_windows import arrived
 
 
 @given(st.integers(2, 40), st.integers(0, 15), st.integers(0, 10**6))

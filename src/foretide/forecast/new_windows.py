@@ -17,11 +17,11 @@ from foretide.model import Array
 T = TypeVar("T")
 
 
-class Memory:
+class SeriesMemory:
     """The last ``limit`` windows of a series, from what ``fit`` and ``forecast`` were shown:
     further back than ``recent`` reaches.
 
-    >>> memory = Memory(limit=4)
+    >>> memory = SeriesMemory(limit=4)
     >>> memory.learn(np.array([1.0, 2.0, 3.0]))
     >>> memory.see(np.array([2.0, 3.0, 5.0, 8.0])), memory.new
     (array([2., 3., 5., 8.]), 2)
@@ -50,11 +50,11 @@ class Memory:
         return self.values
 
 
-class Ledger(Generic[T]):
+class PendingForecasts(Generic[T]):
     """Forecasts that wait for their truths: ``add`` what was said for each step ahead, ``settle``
     it as windows come.
 
-    >>> ledger = Ledger[float]()
+    >>> ledger = PendingForecasts[float]()
     >>> ledger.settle(np.array([1.0, 2.0]))
     []
     >>> ledger.add([3.0, 4.0])

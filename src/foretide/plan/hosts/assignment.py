@@ -1,4 +1,4 @@
-"""Fleet: the hosts as a host-level planner sees them, and the plan that its moves add up to.
+"""HostAssignment: the hosts as a host-level planner sees them, and the plan made of its moves.
 
 Owns what lies between a decision ("this host is overloaded") and a Plan: what moves, where it finds
 room, which host starts, which is given back, and which of all that was asked before and has not
@@ -103,7 +103,7 @@ class Pending:
                 self.resting[move.source] = self.resting[came] = until
 
 
-class Fleet:
+class HostAssignment:
     """One window's hosts, with pending moves already made; ``shed`` and ``release`` change it,
     ``plan`` tells the outcome.
     """

@@ -13,7 +13,7 @@ from foretide.model import Array, Forecast
 from foretide.parts import Forecaster, Learner
 
 
-class Meanwhile:
+class WithStandIn:
     """``inner``'s forecast, or that of ``stand_in`` (by default the last rate) while ``inner`` is
     not ready.
 
@@ -21,7 +21,7 @@ class Meanwhile:
     >>> class Never(Basic):
     ...     def forecast(self, recent: Array, horizon: int) -> Forecast:
     ...         raise NotReady("it learns tomorrow")
-    >>> Meanwhile(Never()).forecast(np.array([3.0, 5.0]), horizon=1).mean
+    >>> WithStandIn(Never()).forecast(np.array([3.0, 5.0]), horizon=1).mean
     (5.0,)
     """
 

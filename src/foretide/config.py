@@ -33,6 +33,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
 
     name: str | None = None
     forecaster: str | None = None
+    quantile: float | None = None
     planner: str | None = None
     grouping: str | None = None
     forecaster_constants: dict[str, Any] = {}
@@ -50,8 +51,9 @@ class SystemSettings(msgspec.Struct, frozen=True):
         part that was exchanged for another are dropped, not carried over."""
         base = system(self.name or default)
         changes: dict[str, Any] = {"guards": {**base.guards, **self.guards}}
-        if self.grouping is not None:
-            changes["grouping"] = self.grouping
+        for name in ("grouping", "quantile"):
+            if getattr(self, name) is not None:
+                changes[name] = getattr(self, name)
         for kind in ("forecaster", "planner"):
             chosen = getattr(self, kind) or getattr(base, kind)
             own = getattr(base, f"{kind}_constants") if chosen == getattr(base, kind) else {}
@@ -77,6 +79,7 @@ class Settings(msgspec.Struct, frozen=True):
     mode: Mode = "advise"
     window_s: float = 10.0
     target_latency_s: float | None = None
+    share: float | None = None
     runs_dir: str = "runs"
     system: SystemSettings = SystemSettings()
     prices: Prices = Prices()

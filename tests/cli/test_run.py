@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from foretide.cli import app
-from foretide.errors import ForetideError
+from foretide.cli.live import sentences
+from foretide.demo import MARKER
+from foretide.errors import ForetideError, InvalidConfig, MissingExtra, PipelineFailed
 from foretide.journal import Run
 from foretide.model import Decision
+from foretide.spark.control.java import check_java
 from foretide.spark.control.live import LiveRun
 
 MINE = """
@@ -108,6 +115,14 @@ def test_a_settings_file_brings_guards_prices_and_the_rest(
     [
         (("mine.py:pipeline", "--target", "-1"), "latency target is more than 0 seconds"),
         (("mine.py:pipeline", "--system", "sera"), "did you mean 'srea'"),
+        (("mine.py:pipeline", "--share", "99"), "--share 99: give a number between 0 and 1"),
+        (("mine.py:pipeline", "--quantile", "1"), "--quantile 1: give a number between 0 and 1"),
+        (("mine.py:pipeline", "--forecaster", "atuo"), "did you mean 'auto'"),
+        (("mine.py:pipeline", "--conf", "spark.ui.enabled"), "write KEY=VALUE"),
+        (("mine.py:pipeline", "--folder", "s3a://bucket/run"), "is not a directory path"),
+        (("mine.py:pipeline", "--folder", "mine.py"), "is a file: give a directory"),
+        (("mine.py:pipeline", "--folder", "/proc/mine"), "cannot be made: .*you can write to"),
+        (("mine.py:pipeline", "--folder", "demo"), "belongs to foretide demo"),
         (("mine.py:lost",), "reads from 'nobody', which does not exist"),
         (("none.py:pipeline",), "there is no file none.py"),
         (("./mine:pipeline",), "cannot load ./mine: TypeError"),
@@ -123,6 +138,103 @@ def test_mistakes_are_sentences_before_spark_starts(
 ) -> None:
     (tmp_path / "syntax.py").write_text("x = = 1\n")
     (tmp_path / "name.py").write_text("\nx = y\n")
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / MARKER).touch()
     with pytest.raises(ForetideError, match=says):
         run(*arguments)
     assert started == []
+
+
+def test_options_change_parts_of_the_system_and_reach_spark(started: list[LiveRun]) -> None:
+    run(
+        "mine.py:pipeline", "--system", "ds2", "--forecaster", "auto", "--quantile", "0.9",
+        "--packages", "org.x:y:1", "--conf", "spark.executor.memory=2g", "--share", "0.95",
+    )  # fmt: skip
+    (live,) = started
+    assert (live.system.forecaster, live.system.quantile, live.share) == ("auto", 0.9, 0.95)
+    assert live.spark_settings == {
+        "spark.executor.memory": "2g",
+        "spark.jars.packages": "org.x:y:1",
+    }
+
+
+def test_careful_settings_ship_with_the_package(started: list[LiveRun]) -> None:
+    run("mine.py:pipeline", "--settings", "careful")
+    run("mine.py:pipeline", "--settings", "careful.toml", "--mode", "advise")
+    careful, advised = started
+    assert (careful.mode, advised.mode) == ("act", "advise")
+    assert careful.system.guards["patience"] == {"windows": 6}
+    assert careful.system.guards["budget"] == {"total": 32}
+
+
+def test_a_missing_extra_is_refused_before_spark_starts(
+    started: list[LiveRun], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jax", None)
+    for name in [n for n in sys.modules if n.startswith("foretide.forecast.recurrent")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(MissingExtra, match=r"needs jax.*pip install 'foretide\[deep\]'"):
+        run("mine.py:pipeline", "--system", "bgelasor")
+    assert started == []
+
+
+def test_no_java_and_an_old_java_are_sentences(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(InvalidConfig, match="Spark needs Java, and there is none on JAVA_HOME="):
+        check_java()
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    with pytest.raises(InvalidConfig, match=r"Spark needs Java 17, .*java is Java 11: install"):
+        check_java()
+
+
+class Py4JError(Exception):
+    """As py4j's own, which needs a gateway."""
+
+    __module__ = "py4j.protocol"
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "says"),
+    [
+        (
+            Py4JError("[X] Failed to find the data source: kafka. Make sure\nthe provider"),
+            InvalidConfig,
+            "add its connector with --packages org.apache.spark:spark-sql-kafka-0-10_2.13:",
+        ),
+        (Py4JError("the reason\n  at org.apache"), PipelineFailed, "Spark refused: the reason"),
+        (Py4JError("[JAVA_GATEWAY_EXITED] Java"), PipelineFailed, "Spark did not start"),
+        (PipelineFailed("operator 'a' stopped"), PipelineFailed, "operator 'a' stopped"),
+    ],
+)
+def test_what_spark_raises_becomes_a_sentence(
+    error: Exception, kind: type[ForetideError], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(kind) as caught, sentences(tmp_path):
+        raise error
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_mistake_of_ours_keeps_its_traceback(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), sentences(tmp_path):
+        _ = 1 / 0
+
+
+def test_what_threads_raise_goes_to_the_log(tmp_path: Path, capsys: Any) -> None:
+    def fail() -> None:
+        raise ValueError("in a thread")
+
+    with sentences(tmp_path):
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+        logging.getLogger("py4j").error("an exception while sending a command")
+    assert capsys.readouterr().err == ""
+    log = (tmp_path / "driver.log").read_text()
+    assert "ValueError: in a thread" in log
+    assert "while sending a command" in log

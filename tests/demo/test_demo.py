@@ -1,6 +1,5 @@
 """The demo: its own decisions, its SQLite table, and the whole of it on Spark without a browser."""
 
-import json
 import signal
 import socket
 import sqlite3
@@ -11,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from foretide.demo import PIPELINE, WINDOW_S, balance, clear, demo_system, free_port
-from foretide.demo.tweets import Table, demo_load, spam_score, tweets
-from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.demo import WINDOW_S, balance, demo_system, free_port
+from foretide.demo.tweets import Table, demo_load, spam_score
+from foretide.errors import PipelineFailed
 from foretide.journal import read
 from foretide.systems import SYSTEMS
 
@@ -21,37 +20,6 @@ from foretide.systems import SYSTEMS
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_every_system_plans_often_enough_for_three_minutes(name: str) -> None:
     assert demo_system(name).cadence.fitted(WINDOW_S).plan_every * WINDOW_S <= 10
-
-
-def test_only_an_older_demo_is_removed(tmp_path: Path) -> None:
-    clear(tmp_path / "new")
-    old = tmp_path / "old" / "pipeline"
-    old.mkdir(parents=True)
-    name = tweets(demo_load(60), Table(tmp_path / "tweets.sqlite")).name
-    assert name == PIPELINE
-    (old / "pipeline.json").write_text(json.dumps({"name": name, "started_at": 1.0}))
-    clear(tmp_path / "old")
-    assert not old.exists()
-
-
-@pytest.mark.parametrize("file", ["thesis.tex", "pipeline/pipeline.json"])
-def test_what_is_not_a_demo_is_left_alone(file: str, tmp_path: Path) -> None:
-    mine = tmp_path / "mine" / file
-    mine.parent.mkdir(parents=True)
-    mine.write_text('{"name": "words", "started_at": 1.0}')
-    (tmp_path / "mine" / "spark.log" if "pipeline" in file else mine).touch()
-    with pytest.raises(InvalidConfig, match="choose an empty folder"):
-        clear(tmp_path / "mine")
-    assert mine.exists()
-    with pytest.raises(InvalidConfig, match="choose an empty folder"):
-        clear(mine)
-
-
-def test_a_demo_that_died_while_spark_started_is_an_older_demo(tmp_path: Path) -> None:
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "demo" / "spark.log").touch()
-    clear(tmp_path / "demo")
-    assert not (tmp_path / "demo").exists()
 
 
 def test_a_taken_port_means_the_next_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,9 @@ import typer
 from rich.console import Console
 
 from foretide.cli import report
+from foretide.cli.live import sentences
+from foretide.cli.out import say
+from foretide.cli.run import STOPPING, serve_beside
 from foretide.cli.screen import Screen, summary
 from foretide.demo import (
     DRAIN_S,
@@ -17,9 +21,8 @@ from foretide.demo import (
     WARM_UP_S,
     WINDOW_S,
     balance,
-    clear,
+    demo_folder,
     demo_system,
-    free_port,
 )
 
 if TYPE_CHECKING:
@@ -36,32 +39,30 @@ def command(
     ] = Path("runs/demo"),
     port: Annotated[
         int,
-        typer.Option(help="the dashboard's port; the next free one when taken", min=0, max=65535),
+        typer.Option(help="the dashboard's port; the next free one if taken", min=0, max=65535),
     ] = 8765,
 ) -> None:
     """Watch a four-operator pipeline on local Spark being scaled live. Example: [bold]foretide demo
     --minutes 1[/]
     """
-    try:
-        _run(system, round(60 * minutes), folder, port)
-    except KeyboardInterrupt:
-        Console().print("stopped before the first window.")
-        raise typer.Exit(130) from None
-    report.close(folder)
+    with demo_folder(folder):
+        try:
+            _run(system, round(60 * minutes), folder, port)
+        except KeyboardInterrupt:
+            say("stopped before the first window.")
+            raise typer.Exit(130) from None
+        report.close(folder)
 
 
 def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
-    """Run the load, empty the pipeline, tell what came out. Ctrl-C ends it early, with the same
+    """Run the load, drain the pipeline, print the summary. Ctrl-C ends it early, with the same
     summary.
     """
-    chosen = demo_system(system_name)
+    system = demo_system(system_name)
     importlib.import_module("foretide.spark")  # says what to install where Spark is missing
     from foretide.demo.tweets import Table, Tweets, demo_load, tweets
-    from foretide.spark.control.live import LiveRun  # Spark is only imported when the demo runs
-    from foretide.web import serve
+    from foretide.spark.control.live import LiveRun
 
-    clear(folder)
-    console = Console(highlight=False)
     table = Table(folder / "tweets.sqlite")
     pipeline = tweets(demo_load(duration_s), table, after_s=WARM_UP_S)
     source = pipeline.sources["stream"].open
@@ -75,7 +76,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
 
     live = LiveRun(
         pipeline,
-        chosen,
+        system,
         folder,
         "act",
         WINDOW_S,
@@ -85,21 +86,18 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
         preload=(tweets.__module__,),
     )
     steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
-    with serve(live.journal, port=(found := free_port(port))) as site:
-        taken = f" (port {port} is taken)" if found != port else ""
-        console.print(
-            f"dashboard: [bold cyan]{site.url}[/]{taken}; its advise/act switch asks for "
-            f"{site.token}",
-            soft_wrap=True,
+    with ExitStack() as beside:
+        serve_beside(beside, live.journal, port)
+        say(f"Starting Spark with four operators; {total} tweets in {duration_s} s follow ...")
+        screen = beside.enter_context(Screen(Console(highlight=False)))
+        beside.enter_context(sentences(folder))
+        ran, decisions = live.go(
+            screen.show,
+            steps,
+            started=screen.started,
+            stopping=lambda: say(STOPPING),
+            ended=ended,
         )
-        console.print(
-            f"Starting Spark with four operators; {total} tweets in {duration_s} s follow ..."
-        )
-        with Screen(console) as screen:
-            ran, decisions = live.go(screen.show, steps, started=screen.started, ended=ended)
-    for told in (
-        summary(ran, decisions),
-        balance(came_in, total, table.counts(), len(decisions) < steps),
-        f"journal: {live.journal}; look again: foretide dashboard {folder}",
-    ):
-        console.print(told, markup=False, soft_wrap=True)
+    say(summary(ran, decisions))
+    say(balance(came_in, total, table.counts(), len(decisions) < steps))
+    say(f"journal: {live.journal}; look again: foretide dashboard {folder}")

@@ -2,102 +2,215 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
 from rich.console import Console
 
+from foretide import examples
 from foretide.cli import report
+from foretide.cli.live import sentences, spark_settings, usable_folder
 from foretide.cli.out import say
 from foretide.cli.screen import Screen, summary
 from foretide.config import Settings, load_settings
+from foretide.demo import MARKER
 from foretide.errors import InvalidConfig
-from foretide.model import Mode
+from foretide.systems import System
+
+if TYPE_CHECKING:
+    from foretide.spark.control.live import LiveRun
 
 SYSTEM = "pa-sps"
 SHORTEST_WINDOW_S = 0.5
+STOPPING = "stopping: batches under way end first, at most 10 s; Ctrl-C again does not wait."
+
+
+PipelineArgument = Annotated[
+    str, typer.Argument(help="MODULE:PIPELINE or FILE.py:PIPELINE", metavar="MODULE:PIPELINE")
+]
+SystemOption = Annotated[
+    str | None, typer.Option(help=f"the system that scales; see: foretide systems ({SYSTEM})")
+]
+ModeOption = Annotated[
+    str | None,
+    typer.Option(
+        help="advise: only say what it would do; act: do it (advise)", metavar="advise|act"
+    ),
+]
+WindowOption = Annotated[
+    float | None,
+    typer.Option(help="seconds between two steps of the loop (10)", min=SHORTEST_WINDOW_S),
+]
+WindowsOption = Annotated[
+    int | None, typer.Option(help="stop after so many windows (default: run until Ctrl-C)", min=1)
+]
+TargetOption = Annotated[float | None, typer.Option(help="latency target in seconds, end to end")]
+ShareOption = Annotated[
+    float | None, typer.Option(help="share of events promised within the target (0.99)")
+]
+ForecasterOption = Annotated[
+    str | None, typer.Option(help="another forecaster; see: foretide models")
+]
+QuantileOption = Annotated[
+    float | None, typer.Option(help="plan for this quantile of the forecast, as 0.95")
+]
+MasterOption = Annotated[
+    str, typer.Option(help="Spark master: local[SLOTS], spark://..., yarn, k8s://...")
+]
+PackagesOption = Annotated[
+    str | None, typer.Option(help="Spark packages: GROUP:ARTIFACT:VERSION, with commas between")
+]
+ConfOption = Annotated[
+    list[str] | None, typer.Option(help="a Spark setting, KEY=VALUE; may be repeated")
+]
+SpeedOption = Annotated[
+    float | None,
+    typer.Option(help="rows of generated loads per second of run time; default: as declared"),
+]
+ScaleOption = Annotated[float, typer.Option(help="factor on the counts of generated loads")]
+FolderOption = Annotated[
+    str | None, typer.Option(help="where the run is kept (default: runs/<pipeline's name>)")
+]
+SettingsOption = Annotated[
+    Path | None, typer.Option(help="a TOML file, or: careful; options here go before it")
+]
+DashboardOption = Annotated[
+    bool, typer.Option("--dashboard", help="serve the live page next to the run")
+]
+PortOption = Annotated[
+    int, typer.Option(help="the dashboard's port; the next free one if taken", min=0, max=65535)
+]
 
 
 def command(
-    pipeline: Annotated[
-        str, typer.Argument(help="MODULE:PIPELINE or FILE.py:PIPELINE", metavar="MODULE:PIPELINE")
-    ],
-    system: Annotated[
-        str | None, typer.Option(help=f"the system that scales; see: foretide systems ({SYSTEM})")
-    ] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            help="advise: only say what it would do; act: do it (advise)", metavar="advise|act"
-        ),
-    ] = None,
-    window: Annotated[
-        float | None,
-        typer.Option(help="seconds between two steps of the loop (10)", min=SHORTEST_WINDOW_S),
-    ] = None,
-    windows: Annotated[
-        int | None,
-        typer.Option(help="stop after so many windows (default: run until Ctrl-C)", min=1),
-    ] = None,
-    target: Annotated[
-        float | None, typer.Option(help="latency target in seconds, end to end")
-    ] = None,
-    master: Annotated[
-        str, typer.Option(help="Spark master: local[SLOTS], spark://..., yarn, k8s://...")
-    ] = "local[32]",
-    speed: Annotated[
-        float | None,
-        typer.Option(help="rows of generated loads per second of run time; default: as declared"),
-    ] = None,
-    scale: Annotated[float, typer.Option(help="factor on the counts of generated loads")] = 1.0,
-    folder: Annotated[
-        Path | None, typer.Option(help="where the run is kept (default: runs/<pipeline's name>)")
-    ] = None,
-    settings: Annotated[
-        Path | None,
-        typer.Option(
-            "--settings", help="a TOML file: guards, prices, your own system; options here go first"
-        ),
-    ] = None,
+    pipeline: PipelineArgument,
+    system: SystemOption = None,
+    mode: ModeOption = None,
+    window: WindowOption = None,
+    windows: WindowsOption = None,
+    target: TargetOption = None,
+    share: ShareOption = None,
+    forecaster: ForecasterOption = None,
+    quantile: QuantileOption = None,
+    master: MasterOption = "local[32]",
+    packages: PackagesOption = None,
+    conf: ConfOption = None,
+    speed: SpeedOption = None,
+    scale: ScaleOption = 1.0,
+    folder: FolderOption = None,
+    settings: SettingsOption = None,
+    dashboard: DashboardOption = False,
+    port: PortOption = 8765,
 ) -> None:
-    """Run your pipeline under the loop. Example: [bold]foretide run foretide.examples.words:pipeline
-    --system pa-sps --mode act[/]
+    """Run your pipeline under the loop. Example: [bold]foretide run
+    foretide.examples.words:pipeline --mode act --target 10[/]
     """
     if mode not in (None, "advise", "act"):
         raise typer.BadParameter(f"'{mode}' is not a mode: advise or act", param_hint="--mode")
-    told = load_settings(settings) if settings else Settings()
-    chosen: Mode = told.mode if mode is None else "act" if mode == "act" else "advise"
-    scales = (msgspec.structs.replace(told.system, name=system) if system else told.system).build(
-        SYSTEM
-    )
-    window_s, target_s = (
-        window or told.window_s,
-        told.target_latency_s if target is None else target,
-    )
-    if window_s < SHORTEST_WINDOW_S:
-        raise InvalidConfig(
-            f"a window of {window_s:g} s is too short: give {SHORTEST_WINDOW_S:g} s or more"
-        )
-    if target_s is not None and not 0 < target_s < float("inf"):
-        raise InvalidConfig(f"--target {target_s:g}: the latency target is more than 0 seconds")
-    from foretide.spark.control.live import (
-        LiveRun,
-        find_pipeline,
-    )  # Spark is only imported when it is needed
+    asked = load_settings(settings_file(settings)) if settings else Settings()
+    system_changes = given(name=system, forecaster=forecaster, quantile=quantile)
+    run_changes = given(mode=mode, window_s=window, target_latency_s=target, share=share)
+    parts = msgspec.structs.replace(asked.system, **system_changes)
+    asked = msgspec.structs.replace(asked, **run_changes, system=parts)
+    _check(asked)
+    scaler = asked.system.build(SYSTEM)
+    check_parts(scaler)
+    from foretide.spark.control.live import LiveRun, find_pipeline  # imported when it is needed
 
-    found = find_pipeline(pipeline)
+    declared = find_pipeline(pipeline)
     if speed is not None or scale != 1.0:
-        found.rescale(scale, speed)
-    found.topology()  # what is wrong with the graph is told before Spark starts
+        declared.rescale(scale, speed)
+    declared.topology()  # what is wrong with the graph is said before Spark starts
+    place = folder if folder is not None else Path(asked.runs_dir) / declared.name
+    if (Path(place) / MARKER).exists():
+        raise InvalidConfig(
+            f"--folder {place} belongs to foretide demo, which removes it: choose another"
+        )
     live = LiveRun(
-        found, scales, folder or Path(told.runs_dir) / found.name, chosen, window_s, target_s, master, prices=told.prices
-    )  # fmt: skip
-    console = Console()
-    say("Starting Spark ...")
-    with Screen(console) as screen:
-        ran, decisions = live.go(screen.show, windows, started=screen.started)
+        declared,
+        scaler,
+        usable_folder(place),
+        asked.mode,
+        asked.window_s,
+        asked.target_latency_s,
+        master,
+        prices=asked.prices,
+        share=asked.share,
+        spark_settings=spark_settings(packages, conf or []),
+    )
+    go(live, windows, port if dashboard else None)
+
+
+def go(live: LiveRun, windows: int | None, port: int | None) -> None:
+    """The run on the terminal, from the first line to the report; with a port, beside a dashboard."""
+    with ExitStack() as beside:
+        if port is not None:
+            serve_beside(beside, live.journal, port)
+        say("Starting Spark ...")
+        screen = beside.enter_context(Screen(Console()))
+        beside.enter_context(sentences(live.folder))
+        try:
+            ran, decisions = live.go(
+                screen.show, windows, started=screen.started, stopping=lambda: say(STOPPING)
+            )
+        except KeyboardInterrupt:
+            say("ended without waiting; batches under way come again at the next start.")
+            raise typer.Exit(130) from None
     say(summary(ran, decisions))
     say(f"journal: {live.journal}")
     report.close(live.journal)
+
+
+def serve_beside(beside: ExitStack, journal: Path, port: int) -> None:
+    """Serve the live page until the stack closes, and say where."""
+    from foretide.demo import free_port
+    from foretide.web import serve
+
+    free = free_port(port)
+    site = beside.enter_context(serve(journal, port=free))
+    taken = f" (port {port} is taken)" if free != port else ""
+    say(f"dashboard: {site.url}{taken}; token for the advise/act switch: {site.token}")
+
+
+def settings_file(path: Path) -> Path | str:
+    """The file, or the settings of that name which ship with the package.
+
+    >>> str(settings_file(Path("careful"))).endswith("careful.toml")
+    True
+    """
+    name = path.name if path.suffix == ".toml" else f"{path.name}.toml"
+    if path.exists() or len(path.parts) > 1 or name not in examples.names():
+        return path
+    return examples.path(name)
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given.
+
+    >>> given(mode="act", window_s=None)
+    {'mode': 'act'}
+    """
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def check_parts(system: System) -> None:
+    """Raise for a part that cannot be built, such as one whose extra is not installed."""
+    system.new_forecaster()
+    system.new_planner()
+    system.new_guards()
+
+
+def _check(settings: Settings) -> None:
+    if settings.window_s < SHORTEST_WINDOW_S:
+        raise InvalidConfig(
+            f"a window of {settings.window_s:g} s is too short: give {SHORTEST_WINDOW_S:g} s or more"
+        )
+    target_s, share, quantile = settings.target_latency_s, settings.share, settings.system.quantile
+    if target_s is not None and not 0 < target_s < float("inf"):
+        raise InvalidConfig(f"--target {target_s:g}: the latency target is more than 0 seconds")
+    for option, value in (("--share", share), ("--quantile", quantile)):
+        if value is not None and not 0 < value < 1:
+            raise InvalidConfig(f"{option} {value:g}: give a number between 0 and 1, as 0.95")

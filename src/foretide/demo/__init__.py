@@ -4,15 +4,13 @@ pipeline is ``demo.tweets``.
 
 from __future__ import annotations
 
-import json
-import shutil
 import socket
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 
 from foretide.autoscaler import Cadence
-from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.demo.folder import MARKER, demo_folder
+from foretide.errors import PipelineFailed
 from foretide.systems import System, system
 
 WINDOW_S = 5.0
@@ -20,7 +18,8 @@ WARM_UP_S = 25.0
 DRAIN_S = 180.0
 TARGET_LATENCY_S = 15.0
 PORTS_TRIED = 50
-PIPELINE = "tweets"
+
+__all__ = ["MARKER", "balance", "demo_folder", "demo_system", "free_port"]
 
 
 def demo_system(name: str) -> System:
@@ -54,30 +53,6 @@ def free_port(port: int) -> int:
                 continue
             return tried
     return 0
-
-
-def _is_demo(folder: Path) -> bool:
-    """Whether a demo ran here, or died while Spark started. A pipeline of somebody's own is none:
-    its events are theirs.
-    """
-    file = folder / "pipeline" / "pipeline.json"
-    if not file.exists():
-        return (folder / "spark.log").exists()
-    try:
-        return bool(json.loads(file.read_bytes())["name"] == PIPELINE)
-    except (ValueError, KeyError, TypeError):
-        return False
-
-
-def clear(folder: Path) -> None:
-    """Remove an older demo; anything else that lies there is left alone and is an error."""
-    if folder.exists():
-        if not folder.is_dir() or (any(folder.iterdir()) and not _is_demo(folder)):
-            raise InvalidConfig(
-                f"{folder} holds something that is not an older demo: choose an empty folder with "
-                "--folder"
-            )
-        shutil.rmtree(folder)
 
 
 def balance(came_in: int, total: int, counts: dict[str, int], stopped: bool = False) -> str:

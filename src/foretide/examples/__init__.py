@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-from importlib import resources
+from pathlib import Path
 
 from foretide.errors import unknown
 
 _FILES = {
-    path.name: path
-    for path in sorted(resources.files(__name__).iterdir(), key=lambda path: path.name)
-    if path.name.endswith((".py", ".toml")) and path.name != "__init__.py"
+    file.name: file
+    for file in sorted(Path(__file__).parent.iterdir())
+    if file.suffix in (".py", ".toml") and file.name != "__init__.py"
 }
 
 
@@ -21,11 +21,16 @@ def names() -> tuple[str, ...]:
     return tuple(_FILES)
 
 
-def source(name: str) -> str:
-    """The text of an example."""
+def path(name: str) -> Path:
+    """Where an example lies."""
     if name not in _FILES:
         raise unknown("example", name, _FILES)
-    return _FILES[name].read_text(encoding="utf-8")
+    return _FILES[name]
+
+
+def source(name: str) -> str:
+    """The text of an example."""
+    return path(name).read_text(encoding="utf-8")
 
 
 def summary(name: str) -> str:

@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +30,7 @@ from foretide.learned import Learned, learned_path
 from foretide.model import Decision, Mode, Prices
 from foretide.spark.control.actuator import PipelineActuator
 from foretide.spark.control.executors import Executors
+from foretide.spark.control.java import check_java, shielded
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.run.running import Running
@@ -48,7 +49,8 @@ class LiveRun:
 
     ``until_idle`` ends the run when every generated load has come to its end and nothing waits any
     more. ``preload`` names modules that the operators' functions need, loaded once instead of in
-    every worker.
+    every worker. ``share`` of the events is promised within the target; ``spark_settings`` win over
+    Foretide's own.
     """
 
     pipeline: Pipeline
@@ -62,6 +64,8 @@ class LiveRun:
     until_idle: bool = False
     preload: tuple[str, ...] = ()
     prices: Prices = field(default_factory=Prices)
+    share: float | None = None
+    spark_settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def journal(self) -> Path:
@@ -73,27 +77,35 @@ class LiveRun:
         steps: int | None = None,
         spark: SparkSession | None = None,
         started: Callable[[Run], None] = lambda run: None,
+        stopping: Callable[[], None] = lambda: None,
         ended: Callable[[Running], None] = lambda running: None,
     ) -> tuple[Run, list[Decision]]:
         """Run until SIGINT, SIGTERM or ``steps`` windows; what ran and its newest decisions (the
         journal holds all of them). Raises PipelineFailed when an operator does.
 
-        ``started`` is called once the first queries run; ``observe`` after every window, ``ended``
-        when the queries have stopped. Without ``spark`` a session is made and stopped again.
+        ``started`` is called once the first queries run; ``observe`` after every window, ``stopping``
+        when the loop has ended and batches under way have not, ``ended`` when the queries have
+        stopped. Without ``spark`` a session is made and stopped again.
         """
         own = spark is None
         if spark is None:
-            with errors_to(self.folder / "spark.log"):
+            check_java()
+            with errors_to(self.folder / "spark.log"), shielded():
                 spark = session(
-                    self.pipeline.name, self.master, self.short_run, preload=self._preload()
+                    self.pipeline.name,
+                    self.master,
+                    self.short_run,
+                    self.spark_settings,
+                    preload=self._preload(),
                 )
         try:
             with Running(
                 self.pipeline, spark, self.folder / "pipeline", self.system.grouping
             ) as running:
-                told = self._loop(running, observe, steps, started)
+                record = self._loop(running, observe, steps, started)
+                stopping()
             ended(running)
-            return told
+            return record
         finally:
             if own:
                 spark.stop()
@@ -121,20 +133,18 @@ class LiveRun:
             self.target_latency_s,
             self.prices,
             settings={"grouping": self.system.grouping, "master": self.master},
+            share=self.share,
         )
+        recorder = Recorder(stop, lambda: self._is_over(running))
         try:
             with (
                 Journal(self.journal, run) as journal,
                 ModeSwitch(control_path(self.journal), self.mode) as mode,
             ):
 
-                def over() -> bool:
-                    return running.has_failed or (self.until_idle and running.idle())
-
                 def record(decision: Decision) -> None:
                     recorder(decision, (journal.append, observe, learned.note))
 
-                recorder = Recorder(stop, over)
                 loop = self.system.priced(self.prices).autoscaler(
                     running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True
                 )  # fmt: skip
@@ -144,8 +154,12 @@ class LiveRun:
                     started(run)
                     loop.run(clock, self.window_s, stop, steps)
         finally:  # why the pipeline failed comes before what could not be written since
-            running.check()
+            if recorder.ended or not stop.is_set():  # workers may end before us at a signal
+                running.check()
         return run, list(recorder.kept)
+
+    def _is_over(self, running: Running) -> bool:
+        return running.has_failed or (self.until_idle and running.idle())
 
 
 class Recorder:
@@ -157,6 +171,7 @@ class Recorder:
         self.stop = stop
         self.over = over
         self.kept: deque[Decision] = deque(maxlen=KEPT)
+        self.ended = False
 
     def __call__(self, decision: Decision, takers: Sequence[Observer]) -> None:
         self.kept.append(decision)
@@ -167,6 +182,7 @@ class Recorder:
             except Exception as error:
                 failures.append(error)
         if self.over():
+            self.ended = True
             self.stop.set()
         if failures:
             raise failures[0]

@@ -7,14 +7,13 @@ replaced whole, never edited, so a reader never sees half of it.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from types import TracebackType
 
 import msgspec
 
 from foretide.errors import JournalError, NobodyListens
+from foretide.files import replace_file
 from foretide.model import Mode
 
 
@@ -54,10 +53,7 @@ def ask_mode(path: Path | str, mode: Mode) -> None:
 def _write(path: Path, mode: Mode) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd, name = tempfile.mkstemp(dir=path.parent, prefix=".control-")
-        with os.fdopen(fd, "wb") as f:
-            f.write(msgspec.json.encode(_Control(mode)))
-        os.replace(name, path)
+        replace_file(path, msgspec.json.encode(_Control(mode)))
     except OSError as error:
         raise JournalError(
             f"cannot write {path}: {error.strerror}; choose a folder you can write to"
@@ -71,6 +67,7 @@ class ModeSwitch:
     removes the file. A file that is missing or cannot be understood changes nothing: the last mode
     known holds.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, ModeSwitch(f"{folder}/control.json", "advise") as mode:
     ...     before = mode()
     ...     ask_mode(mode.path, "act")

@@ -13,6 +13,7 @@ import numpy as np
 
 from foretide.errors import NotReady
 from foretide.model import Array, Sample, Snapshot
+from foretide.quantities import RECENT, from_outside
 from foretide.topology import Topology
 
 
@@ -56,7 +57,7 @@ class History:
             if snapshot is not None:
                 sample = snapshot.samples[name]
                 rate = sample.arrived / snapshot.window_s
-                offered = rate if sample.offered is None else sample.offered / snapshot.window_s
+                offered = from_outside(sample) / snapshot.window_s
             self._rates[name].append(rate)
             self._offered[name].append(offered)
         if (
@@ -124,7 +125,7 @@ class History:
         """Measured snapshots, oldest first."""
         return self._seen[-min(last or self.limit, self.limit) :]
 
-    def service_time_s(self, name: str, last: int = 10) -> float | None:
+    def service_time_s(self, name: str, last: int = RECENT) -> float | None:
         """Mean busy seconds per event over the last measured windows in which the operator worked;
         None when it never did.
         """
@@ -138,7 +139,7 @@ class History:
                     break
         return busy / done if done else None
 
-    def selectivity(self, producer: str, consumer: str, last: int = 10) -> float | None:
+    def selectivity(self, producer: str, consumer: str, last: int = RECENT) -> float | None:
         """Events emitted on an edge per event processed by its producer; None when the producer
         never processed any.
         """

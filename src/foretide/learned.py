@@ -7,8 +7,6 @@ The file is replaced whole, never edited, so a killed run leaves the last whole 
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import msgspec
 
 from foretide.errors import JournalError
+from foretide.files import replace_file
 from foretide.model import Decision
 from foretide.parts import Learner, Planner
 
@@ -67,10 +66,7 @@ class Learned:
             return
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            fd, name = tempfile.mkstemp(dir=self.path.parent, prefix=".learned-")
-            with os.fdopen(fd, "wb") as f:
-                f.write(msgspec.json.encode(self.planner.state()))
-            os.replace(name, self.path)
+            replace_file(self.path, msgspec.json.encode(self.planner.state()))
         except OSError as error:
             raise JournalError(
                 f"cannot write {self.path}: {error.strerror}; choose a folder you can write to"

@@ -47,9 +47,9 @@ def test_the_summary_compares_with_static_peak(run: Run) -> None:
     """Needs 3, 1 and 1 replicas (50, 10 and 10 events at 0.5 s in 10 s windows); ran 3, 2 and 1."""
     told = summary(run, [decided(110, 3), decided(120, 2, 10.0), decided(130, 1, 10.0)])
     assert "60 replica-seconds used in 30 s" in told
-    assert "(3 replicas all the time) would have used 90: 33% saved" in told
+    assert "(3 replicas all the time) would have used 90: 33.3 % saved" in told
     assert "within the target of 5 s" in told
-    assert summary(run, []) == "no window was measured."
+    assert summary(run, []) == "No window was measured."
 
 
 def test_without_a_terminal_there_is_one_line_per_window(

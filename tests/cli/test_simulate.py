@@ -13,7 +13,7 @@ from foretide.sim import compare as comparing
 KEYS = {
     "system", "cost", "cost_ratio", "replica_seconds", "adaptations", "saved_resources", "throughput_degradation", "processed_share",
     "latency_mean_ms", "latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "slo_share", "input_mape", "replica_mape",
-    "utilization_mean", "utilization_max",
+    "utilization_mean", "utilization_max", "need_share",
 }  # fmt: skip
 
 

@@ -10,11 +10,12 @@ from runs import FollowingEnvironment
 from foretide.apps import app
 from foretide.cli import report as closing
 from foretide.errors import InvalidConfig
+from foretide.figures.comparison import Comparison
 from foretide.journal import Journal, Run
 from foretide.load import Load
 from foretide.model import Decision, Sample, Snapshot
 from foretide.report import Page, of_comparison, of_journal, render, write
-from foretide.sim.compare import Comparison, Scenario, compare
+from foretide.sim.compare import Scenario, compare
 from foretide.systems import system
 from foretide.testing import ScriptedEnvironment
 

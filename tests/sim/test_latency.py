@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretide.sim.latency import Latencies, summary
+from foretide.sim.latency import Latencies
 
 
 def test_beyond_the_limit_values_keep_a_tenth_of_a_percent():
@@ -19,12 +19,3 @@ def test_beyond_the_limit_values_keep_a_tenth_of_a_percent():
     assert fine.values_ms() @ weights / 5000 == pytest.approx(exact.values_ms().mean(), rel=1e-3)
     at = np.searchsorted(np.cumsum(weights), 0.9 * 5000)
     assert fine.values_ms()[at] == pytest.approx(np.quantile(exact.values_ms(), 0.9), rel=2e-3)
-
-
-def test_a_windows_figures_are_nearest_ranks():
-    found = summary(np.array([0.4, 0.1, 0.3, 0.2], np.float32), target_s=0.25)
-    assert (found.p50_ms, found.p90_ms, found.p99_ms, found.mean_ms) == pytest.approx(
-        (200, 400, 400, 250)
-    )
-    assert (found.count, found.within) == (4, 2)
-    assert summary(np.zeros(0, np.float32), 1.0) is None

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from foretide.figures.metrics import figures
-from foretide.figures.record import RunRecord
+from foretide.figures.record import RunRecord, end_to_end
+from foretide.figures.saving import against_static_peak, percent, plural
 from foretide.journal import Run
 from foretide.model import Decision, Latency
 
@@ -126,45 +127,36 @@ def line(decision: Decision, started_at: float = 0.0) -> str:
 
 
 def summary(run: Run, decisions: Sequence[Decision]) -> str:
-    """The closing lines: what ran, what it cost beside static peak provisioning, and how long
+    """The closing lines: what ran, what it cost and saved or by how much it ran short, and how long
     events took.
     """
     record = RunRecord.of_journal(run, decisions)
     if not record.snapshots:
-        return "no window was measured."
-    used = sum(
-        s.samples[n].replicas * s.window_s for s in record.snapshots for n in run.topology.names
-    )
-    length_s = sum(s.window_s for s in record.snapshots)
-    peak = sum(int(record.needs[n].max()) for n in run.topology.names)
-    found = figures(record)
-    saved = 1 - used / (peak * length_s)
-    constant = record.prices.replica_second * peak * length_s
+        return "No window was measured."
+    account, result = record.account, figures(record)
+    leaving = sum(s.samples[n].processed for s in record.snapshots for n in run.topology.sinks)
     lines = [
-        f"{used:.0f} replica-seconds used in {length_s:.0f} s; static peak provisioning ({peak} "
-        "replicas all the time) would have used "
-        f"{peak * length_s:.0f}: {abs(saved):.0%} {'saved' if saved >= 0 else 'more'}.",
-        f"{found.adaptations} windows changed replicas; "
-        f"{sum(s.samples[n].processed for s in record.snapshots for n in run.topology.sinks):.0f} "
-        "events left the pipeline.",
+        f"{account.replica_seconds:,.0f} replica-seconds used in {account.seconds:,.0f} s; "
+        f"{against_static_peak(account, result.slo_share)}",
+        f"{plural(account.adaptations, 'window')} changed replicas; "
+        f"{plural(leaving, 'event')} left the pipeline.",
     ]
-    if found.cost is not None and found.cost_ratio is not None and constant > 0:
+    if account.static_peak and result.cost_ratio is not None:
         lines.insert(
             1,
-            f"cost with every start and stop priced: {found.cost / constant:.0%} of static peak, "
-            f"{found.cost_ratio:.2f} times the clairvoyant optimum.",
+            f"Cost with every start and stop: {percent(account.paid / account.static_peak)} of "
+            f"static peak, {result.cost_ratio:.2f} times the clairvoyant optimum.",
         )
-    seen = [s.latency for s in record.snapshots if s.latency is not None]
-    if seen:
-        mean_s = sum(one.mean_ms * one.count for one in seen) / sum(one.count for one in seen) / 1e3
-        worst_s = max(one.p90_ms for one in seen) / 1e3
+    windows = [x for s in record.snapshots if (x := end_to_end(run.topology, s)) is not None]
+    if windows and result.latency_mean_ms is not None:
+        worst_s = max(x.p90_ms for x in windows) / 1e3
         within = (
             ""
-            if found.slo_share is None
-            else f"; {found.slo_share:.0%} within the target of {run.target_latency_s:.0f} s"
+            if result.slo_share is None
+            else f"; {percent(result.slo_share)} within the target of {run.target_latency_s:g} s"
         )
         lines.append(
-            f"end to end latency: mean {mean_s:.1f} s, p90 of the worst window {worst_s:.1f} "
-            f"s{within}."
+            f"End-to-end latency: mean {result.latency_mean_ms / 1e3:.1f} s, p90 of the worst "
+            f"window {worst_s:.1f} s{within}."
         )
     return "\n".join(lines)

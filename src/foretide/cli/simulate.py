@@ -21,6 +21,8 @@ from foretide.apps import app as app_named
 from foretide.cli.out import console, labelled, say, titled
 from foretide.config import Settings, load_settings
 from foretide.errors import InvalidConfig
+from foretide.figures.comparison import Comparison
+from foretide.figures.saving import percent
 from foretide.load import load as load_named
 from foretide.report.words import FIGURES, verdict
 from foretide.sim import compare as comparing
@@ -220,9 +222,9 @@ _SHOWN = {
 }
 
 
-def _print(found: comparing.Comparison) -> None:
-    case = found.case
-    table = titled(f"{case.app.name} under {case.load.name}, window {case.window_s:g} s")
+def _print(found: Comparison) -> None:
+    case = found.conditions
+    table = titled(f"{case.app} under {case.load}, window {case.window_s:g} s")
     table.add_column("system", no_wrap=True)
     shown = [f for f in FIGURES if f.key in _SHOWN]
     for figure in shown:
@@ -231,7 +233,10 @@ def _print(found: comparing.Comparison) -> None:
         )
     for run in found.runs:
         figures = run.figures.as_dict()
-        table.add_row(Text(run.system), *(_cell(figures[f.key], f.form) for f in shown))
+        cells = {f.key: _cell(figures[f.key], f.form) for f in shown}
+        if run.short is not None:
+            cells["saved_resources"] = "ran short"
+        table.add_row(Text(run.system), *cells.values())
     told = console()
     told.print(table)
     told.print(verdict(found.runs))
@@ -241,7 +246,7 @@ def _cell(value: Any, form: str) -> str:
     if value is None:
         return "-"
     return {
-        "share": f"{value:.1%}".replace("-0.0%", "0.0%"),
+        "share": percent(value),
         "ratio": f"{value:.2f}",
         "count": f"{value:,}",
     }.get(form) or f"{value:,.0f}"

@@ -1,6 +1,4 @@
-"""RunRecord: one finished run of either world, with all that the figures and the report are
-computed from.
-"""
+"""RunRecord: one finished run, simulated or live, with everything that figures and reports need."""
 
 from __future__ import annotations
 
@@ -9,28 +7,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from foretide.errors import InvalidRecord
+from foretide.figures.account import Account, Promise
+from foretide.figures.demand import Demand, Window
 from foretide.journal import Run
-from foretide.model import Array, Decision, Prices, Snapshot
-from foretide.plan.flow import Flow
-from foretide.plan.optimum import needs as needs_of
+from foretide.model import Array, Decision, Latency, Prices, Snapshot
 from foretide.plan.optimum import optimal_schedule
+from foretide.quantities import Counts, merged_latency
 from foretide.topology import Topology
-
-Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class RunRecord:
     """One run. ``snapshots`` are its measured windows, oldest first; arrays per window match them.
 
-    ``needs`` are the replicas that the load as it came needed, per operator and window. ``start``
-    is what ran before the first window (None: what the first window saw). ``latencies_ms`` are end
-    to end, one per event that left, or one per group of ``latency_weights`` events; None when only
-    each window's summary is known. ``over_replicas`` is the total that the owner would run without
-    scaling (None: every operator's peak need).
+    ``needs`` are the replicas that the load as it came needed, per operator and window; NaN where
+    they are unknown. ``start`` are the replicas before the first window (None: those of the first
+    window). ``latencies_ms`` are end to end, one per event that left, or one per group of
+    ``latency_weights`` events; None when only each window's summary is known. ``share`` of the
+    events was promised to be within ``target_latency_s``.
     """
 
     system: str
@@ -38,28 +34,27 @@ class RunRecord:
     window_s: float
     snapshots: tuple[Snapshot, ...]
     decisions: tuple[Decision, ...]
-    needs: Mapping[str, Counts]
+    needs: Mapping[str, Array | Counts]
     start: Mapping[str, int] | None = None
     latencies_ms: Array | None = None
     latency_weights: Array | None = None
     target_latency_s: float | None = None
-    over_replicas: int | None = None
+    share: float | None = None
     prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:
         for name in self.topology.names:
             if len(self.needs[name]) != len(self.snapshots):
                 raise InvalidRecord(
-                    f"the need of '{name}' is known for {len(self.needs[name])} windows, measured "
-                    f"were {len(self.snapshots)}"
+                    f"the need of '{name}' is known for {len(self.needs[name])} windows, but "
+                    f"{len(self.snapshots)} were measured"
                 )
 
     @classmethod
     def of_journal(cls, run: Run, decisions: Sequence[Decision]) -> RunRecord:
-        """A live run as its journal tells it: needs come from measured arrivals, selectivities and
-        service times.
+        """A run from its journal: needs come from measured load, selectivities and service times.
 
-        Windows of an earlier life of the run that had other operators are left out.
+        Windows of an earlier run in the same journal that had other operators are left out.
         """
         names = set(run.topology.names)
         decisions = [d for d in decisions if d.snapshot is None or set(d.snapshot.samples) == names]
@@ -72,8 +67,31 @@ class RunRecord:
             tuple(decisions),
             measured_needs(run.topology, snapshots),
             target_latency_s=run.target_latency_s,
+            share=run.share,
             prices=run.prices,
         )
+
+    @cached_property
+    def windows(self) -> tuple[Window, ...]:
+        """The measured windows as arrays over the operators."""
+        return tuple(Window.of(self.topology, s.window_s, s.samples) for s in self.snapshots)
+
+    @cached_property
+    def account(self) -> Account:
+        """What the run cost and served, over all its windows."""
+        names = self.topology.names
+        start = None if self.start is None else np.array([float(self.start[n]) for n in names])
+        promise = Promise(self.target_latency_s, self.share)
+        account = Account(self.topology, self.prices, promise, start)
+        needs = np.array([self.needs[n] for n in names], dtype=float).reshape(len(names), -1)
+        for window, need, s in zip(self.windows, needs.T, self.snapshots, strict=True):
+            account.add(window, need, end_to_end(self.topology, s))
+        return account
+
+    @cached_property
+    def seconds(self) -> Array:
+        """How long each window was."""
+        return np.array([s.window_s for s in self.snapshots])
 
     def replicas(self, name: str) -> Counts:
         """Replicas per window."""
@@ -87,18 +105,13 @@ class RunRecord:
         }
 
     @cached_property
-    def seconds(self) -> Array:
-        """How long each window was."""
-        return np.array([s.window_s for s in self.snapshots])
-
-    @cached_property
     def optimum(self) -> dict[str, Counts]:
         """The cheapest replicas per operator and window for the load as it came, within each
-        operator's maximum.
+        operator's maximum; an unknown need counts as one replica.
         """
         return {
             n: optimal_schedule(
-                self.needs[n],
+                np.nan_to_num(np.asarray(self.needs[n], dtype=float), nan=1.0),
                 self.prices.per_window(self.window_s),
                 self.before(n),
                 self.topology[n].max_replicas,
@@ -114,87 +127,53 @@ class RunRecord:
 
     def offered(self) -> Array:
         """Events from outside, per window."""
-        return self._offered
-
-    @cached_property
-    def _offered(self) -> Array:
-        return offered(self.topology, self.snapshots)
+        return np.array([float(w.offered.sum()) for w in self.windows])
 
     def rates(self) -> Array:
-        """Events/s from outside, per window as long as it really was: a slow loop's windows are
+        """Events/s from outside, over the real length of each window: a slow loop's windows are
         longer than planned.
         """
         return np.asarray(self.offered() / self.seconds)
 
     def forecast_next(self) -> Array:
-        """Events/s forecast for each window one step ahead, all sources together; NaN where nobody
-        forecast it.
+        """Events/s forecast for each window one step ahead, all sources together; NaN where there
+        was no forecast.
         """
-        place = {s.at: i for i, s in enumerate(self.snapshots)}
-        ahead = np.full(len(self.snapshots), np.nan)
+        return self._forecast(steps=1)
+
+    def forecast_latest(self) -> Array:
+        """Events/s that the latest forecast before each window gave for it: between two plans this
+        is a forecast several steps ahead.
+        """
+        return self._forecast(steps=None)
+
+    def _forecast(self, steps: int | None) -> Array:
+        expected: dict[float, float] = {}
+        coming: list[float] = []
         for d in self.decisions:
-            i = None if d.snapshot is None else place[d.snapshot.at] + 1
-            if (
-                i is not None
-                and i < len(ahead)
-                and all(n in d.forecasts for n in self.topology.sources)
-            ):
-                ahead[i] = sum(d.forecasts[n].mean[0] for n in self.topology.sources)
-        return ahead
+            value = coming.pop(0) if coming else np.nan
+            if d.snapshot is not None:
+                expected[d.snapshot.at] = value
+            forecasts = [d.forecasts[n].mean for n in self.topology.sources if n in d.forecasts]
+            if len(forecasts) == len(self.topology.sources):
+                coming = [sum(step) for step in zip(*forecasts, strict=False)][:steps]
+        return np.array([expected.get(s.at, np.nan) for s in self.snapshots])
 
 
-def offered(topology: Topology, snapshots: Sequence[Snapshot]) -> Array:
-    """Events from outside, per window: what sources were offered, or all they received where that
-    was not told apart.
+def end_to_end(topology: Topology, snapshot: Snapshot) -> Latency | None:
+    """The latency of the events that left in a window; where only sinks measured it, all sinks
+    together.
     """
-    found = np.zeros(len(snapshots))
-    for i, s in enumerate(snapshots):
-        for n in topology.sources:
-            sample = s.samples[n]
-            found[i] += sample.arrived if sample.offered is None else sample.offered
-    return found
+    if snapshot.latency is not None:
+        return snapshot.latency
+    return merged_latency([snapshot.samples[n].latency for n in topology.sinks])
 
 
-def measured_visits(topology: Topology, snapshots: Sequence[Snapshot]) -> dict[str, float]:
-    """Events that reach each operator per event offered, from all that was emitted and processed in
-    the run.
-
-    A producer that never processed an event passes nothing on.
+def measured_needs(topology: Topology, snapshots: Sequence[Snapshot]) -> dict[str, Array]:
+    """Replicas that the load from outside kept busy in each window, at the service times and
+    selectivities measured up to then; NaN where a service time was not known yet.
     """
-    processed = {n: sum(s.samples[n].processed for s in snapshots) for n in topology.names}
-    shares = {
-        (p, c): sum(s.samples[p].emitted.get(c, 0.0) for s in snapshots) / processed[p]
-        if processed[p]
-        else 0.0
-        for p, c in topology.edges
-    }
-    by_source = {
-        n: sum(
-            a if (a := s.samples[n].offered) is not None else s.samples[n].arrived
-            for s in snapshots
-        )
-        for n in topology.sources
-    }
-    total = sum(by_source.values())
-    entering = {n: (v / total if total else 1.0 / len(by_source)) for n, v in by_source.items()}
-    return Flow(topology, shares).through(entering)
-
-
-def measured_needs(topology: Topology, snapshots: Sequence[Snapshot]) -> dict[str, Counts]:
-    """Replicas that the offered load of each window keeps busy, at the run's mean service times and
-    selectivities.
-
-    An operator whose busy time was never measured needs one replica, as far as anybody knows.
-    """
-    rates = offered(topology, snapshots) / np.array([s.window_s for s in snapshots])
-    visits = measured_visits(topology, snapshots) if snapshots else {}
-    found: dict[str, Counts] = {}
-    for n in topology.names:
-        known = [
-            s.samples[n]
-            for s in snapshots
-            if s.samples[n].busy_s is not None and s.samples[n].processed > 0
-        ]
-        busy_s, done = sum(s.busy_s or 0.0 for s in known), sum(s.processed for s in known)
-        found[n] = needs_of(rates * visits.get(n, 0.0), busy_s / done if done else 0.0)
-    return found
+    demand = Demand(topology)
+    rows = [demand.add(Window.of(topology, s.window_s, s.samples)) for s in snapshots]
+    table = np.array(rows).reshape(len(rows), len(topology.names))
+    return {n: table[:, i] for i, n in enumerate(topology.names)}

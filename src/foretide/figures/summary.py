@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from foretide.figures.account import PROMISED
 from foretide.figures.metrics import Figures, figures, optimum_cost, window_utilization
 from foretide.figures.record import RunRecord
+from foretide.figures.saving import saving
 from foretide.model import Array, Decision, Sample, Snapshot
 
 POINTS = 1000
@@ -62,8 +64,9 @@ class Summary:
     the point's windows).
 
     Rates, forecasts, replicas and utilization are means over a point's windows, backlog and
-    latencies their maxima; NaN where nothing is known. ``balance`` has for each operator whose
-    replicas were told apart the whole run, its first and its last third.
+    latencies their maxima; NaN where nothing is known. ``balance`` has the whole run, its first and
+    its last third for each operator whose replicas were measured one by one. ``short`` says by how
+    much the run ran short of ``share``, the promised share of events, or of its need.
     """
 
     figures: Figures
@@ -86,6 +89,8 @@ class Summary:
     balance: Mapping[str, tuple[Balance, Balance, Balance]]
     steps: tuple[Step, ...]
     steps_left_out: int
+    short: str | None = None
+    share: float = PROMISED
 
     @property
     def system(self) -> str:
@@ -100,9 +105,6 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
     per_point = max(1, -(-windows // points))
     names = record.topology.names
     found = figures(record)
-    running = record.prices.replica_second * sum(
-        float(record.replicas(n) @ record.seconds) for n in names
-    )
     started_at = record.snapshots[0].at - record.window_s if windows else 0.0
     steps = [s for s in (_step(d, started_at) for d in record.decisions) if s is not None]
 
@@ -116,14 +118,14 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
     return Summary(
         found,
         optimum_cost(record),
-        (found.cost or 0.0) - running,
+        record.account.changes_paid,
         started_at,
         record.window_s,
         per_point,
         record.target_latency_s,
         at_s=highest(at_s),
         rate=mean(record.rates()),
-        forecast=mean(record.forecast_next()),
+        forecast=mean(record.forecast_latest()),
         backlog=highest(
             np.array([sum(x.backlog for x in s.samples.values()) for s in record.snapshots])
         ),
@@ -137,11 +139,13 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
             k: highest(_latency(record, k)) for k in ("mean_ms", "p50_ms", "p90_ms", "p99_ms")
         },
         replicas={n: mean(record.replicas(n).astype(float)) for n in names},
-        need={n: mean(record.needs[n].astype(float)) for n in names},
+        need={n: mean(np.asarray(record.needs[n], dtype=float)) for n in names},
         optimum={n: mean(record.optimum[n].astype(float)) for n in names},
         balance=_balances(record),
         steps=tuple(steps[-decisions:]),
         steps_left_out=max(0, len(steps) - decisions),
+        short=saving(record.account, found.slo_share).short,
+        share=record.account.promise.least,
     )
 
 

@@ -8,7 +8,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from foretide.model import Decision, Forecast, Host, Latency, Sample, Snapshot
+from foretide.model import Decision, Forecast, Host, Sample, Snapshot
+from foretide.quantities import merged_latency
 
 Number = TypeVar("Number", int, float)
 
@@ -43,7 +44,7 @@ def _snapshot(parts: Sequence[Snapshot]) -> Snapshot:
         sum(p.window_s for p in parts),
         samples,
         hosts,
-        _latency([p.latency for p in parts]),
+        merged_latency([p.latency for p in parts]),
         lead_s=_last([p.lead_s for p in parts]),
         slots=_last([p.slots for p in parts]),
     )
@@ -75,7 +76,7 @@ def _sample(parts: Sequence[Sample]) -> Sample:
         busy_s=_sum([p.busy_s for p in parts]),
         offered=_sum([p.offered for p in parts]),
         dropped=_sum([p.dropped for p in parts]),
-        latency=_latency([p.latency for p in parts]),
+        latency=merged_latency([p.latency for p in parts]),
         replica_busy_s=_columns([p.replica_busy_s for p in parts]),
         replica_processed=_columns([p.replica_processed for p in parts]),
         max_parallelism=_last([p.max_parallelism for p in parts]),
@@ -100,22 +101,3 @@ def _columns(parts: Sequence[tuple[float, ...] | None]) -> tuple[float, ...] | N
     for p in known:
         total[: len(p)] += p
     return tuple(total.tolist())
-
-
-def _latency(parts: Sequence[Latency | None]) -> Latency | None:
-    """Count and mean are exact; a percentile is the largest of the observations', which is never
-    below the true one.
-    """
-    known = [p for p in parts if p is not None and p.count > 0]
-    if not known:
-        return None
-    count = sum(p.count for p in known)
-    within = [p.within for p in known if p.within is not None]
-    return Latency(
-        count,
-        sum(p.mean_ms * p.count for p in known) / count,
-        max(p.p50_ms for p in known),
-        max(p.p90_ms for p in known),
-        max(p.p99_ms for p in known),
-        sum(within) if len(within) == len(known) else None,
-    )

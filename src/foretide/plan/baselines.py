@@ -15,6 +15,7 @@ from foretide.model import Forecast, Plan, Prices
 from foretide.plan.flow import Flow, expected_rates
 from foretide.plan.need import known_service_time_s, need
 from foretide.plan.optimum import needs, priced
+from foretide.quantities import from_outside
 from foretide.topology import Topology
 
 
@@ -34,11 +35,7 @@ class Ds2:
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         flow = Flow.measured(topology, history)
         latest = history.latest
-        offered = {
-            n: s.arrived if s.offered is None else s.offered
-            for n, s in latest.samples.items()
-            if n in topology.sources
-        }
+        offered = {n: from_outside(s) for n, s in latest.samples.items() if n in topology.sources}
         replicas, reasons = {}, {}
         for name, rate in flow.through(
             {n: count / latest.window_s for n, count in offered.items()}

@@ -1,25 +1,12 @@
-"""How many replicas a rate needs: the one formula that every planner shares."""
+"""How many replicas a rate needs, from what a planner has measured."""
 
 from __future__ import annotations
 
-import math
-
 from foretide.errors import NotReady
 from foretide.history import History
+from foretide.quantities import need
 
-
-def need(rate: float, service_time_s: float) -> int:
-    """``max(1, ceil(rate * service_time_s))``: replicas that a rate keeps fully busy (BGElasor,
-    section 4.2).
-
-    A relative slack of 1e-9 keeps rounding from asking for one replica more than the exact
-    quotient.
-
-    >>> need(100.0, 0.02), need(100.1, 0.02), need(0.0, 0.02)
-    (2, 3, 1)
-    """
-    exact = rate * service_time_s
-    return max(1, math.ceil(exact * (1 - 1e-9)))
+__all__ = ["known_service_time_s", "need"]
 
 
 def known_service_time_s(history: History, name: str) -> float:

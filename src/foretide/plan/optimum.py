@@ -14,19 +14,11 @@ import numpy.typing as npt
 
 from foretide.errors import InvalidRecord, unknown
 from foretide.model import Array, Prices, WindowPrices
+from foretide.quantities import change_cost, needs
+
+__all__ = ["Schedule", "needs", "optimal_schedule", "priced", "schedule_cost"]
 
 Schedule = npt.NDArray[np.int64]
-
-
-def needs(rates: Sequence[float] | Array, service_time_s: float) -> Schedule:
-    """``max(1, ceil(rate * service_time_s))`` for every window at once: ``plan.need.need`` on an
-    array.
-
-    >>> needs([0.0, 100.0, 100.1], 0.02)
-    array([1, 2, 3])
-    """
-    exact = np.asarray(rates, dtype=float) * service_time_s
-    return np.maximum(1, np.ceil(exact * (1 - 1e-9))).astype(np.int64)
 
 
 def priced(prices: Prices | Mapping[str, float] | None) -> Prices:
@@ -59,9 +51,8 @@ def schedule_cost(
     n = np.asarray(schedule, dtype=float)
     if n.size == 0:
         return 0.0
-    step = np.diff(n, prepend=float(start))
-    changes = prices.up * np.maximum(step, 0).sum() + prices.down * np.maximum(-step, 0).sum()
-    return float(prices.replica_window * n.sum() + changes + prices.route * np.count_nonzero(step))
+    change = np.diff(n, prepend=float(start))
+    return prices.replica_window * float(n.sum()) + change_cost(change, prices)
 
 
 def optimal_schedule(

@@ -16,11 +16,11 @@ import numpy as np
 
 from foretide import journal
 from foretide.errors import InvalidConfig
+from foretide.figures.comparison import Comparison
 from foretide.figures.record import RunRecord
 from foretide.figures.summary import Balance, Summary, summarize
 from foretide.model import Array
 from foretide.report.words import FIGURES, verdict
-from foretide.sim.compare import Comparison
 from foretide.topology import Topology
 
 
@@ -40,23 +40,18 @@ class Page:
 
 def of_comparison(comparison: Comparison, command: str = "") -> Page:
     """A page for one or many systems on one case."""
-    case = comparison.case
-    one = comparison.runs[0].system if len(comparison.runs) == 1 else ""
-    total = case.load.total
+    case = comparison.conditions
+    target_s = case.target_latency_s
     facts = (
-        ("app", f"{case.app.name}: {case.app.summary}"),
-        ("load", case.load.name),
-        (
-            "events",
-            f"{total:,.0f} in {_duration(case.load.duration_s)}, peak {case.load.peak:,.0f}/s",
-        ),
+        ("app", f"{case.app}: {case.app_summary}"),
+        ("load", case.load),
+        ("events", f"{case.events:,.0f} in {_duration(case.duration_s)}, peak {case.peak:,.0f}/s"),
         ("window", f"{case.window_s:g} s"),
-        ("latency target", f"{case.app.target_latency_s:g} s"),
+        ("latency target", "none" if target_s is None else f"{target_s:g} s"),
     )
-    title = (
-        f"{one} on {case.app.name}" if one else f"{len(comparison.runs)} systems on {case.app.name}"
-    )
-    return Page(title, case.app.topology, comparison.runs, facts, comparison.left_out, command)
+    runs = comparison.runs
+    title = runs[0].system if len(runs) == 1 else f"{len(runs)} systems"
+    return Page(f"{title} on {case.app}", case.topology, runs, facts, comparison.left_out, command)
 
 
 def of_journal(path: Path | str, command: str = "") -> Page:
@@ -166,6 +161,7 @@ def _run(run: Summary) -> dict[str, Any]:
         "figures": {
             k: _number(v) if isinstance(v, float) else v for k, v in run.figures.as_dict().items()
         },
+        "short": run.short,
         "optimum_cost": run.optimum_cost,
         "cost_changes": run.cost_changes,
         "window_s": run.window_s,

@@ -1,6 +1,4 @@
-"""The report's words: what each figure is called and means, and the sentence that sums a comparison
-up.
-"""
+"""The report's words: the name and meaning of each figure, and the sentence that sums up the runs."""
 
 from __future__ import annotations
 
@@ -8,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from foretide.figures.saving import percent, plural
 from foretide.figures.summary import Summary
 
-ENOUGH = 0.95
-LIMIT = "clairvoyant"
-"""The system that knows the future: a limit to look at, not a choice."""
+LIMITS = ("clairvoyant", "clairvoyant-target")
+"""Systems that know the future: limits to compare with, not choices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How one figure is shown: ``better`` says which way is good, None where neither is."""
+    """How one figure is shown: ``better`` is the good direction, None where neither is."""
 
     key: str
     label: str
@@ -27,55 +25,93 @@ class Figure:
 
 
 FIGURES = (
-    Figure("cost", "cost", "money", None, "price of every replica-window, start, stop and re-routing"),
-    Figure("cost_ratio", "× optimum", "ratio", None, "cost over the cheapest schedule that covers every need; below 1: it ran short"),
+    Figure("cost", "cost", "money", None, "price of replica time, starts, stops and re-routings"),
+    Figure(
+        "cost_ratio",
+        "× optimum",
+        "ratio",
+        None,
+        "cost over the cheapest schedule that covers every need; below 1: it ran short",
+    ),
     Figure("replica_seconds", "replica seconds", "seconds", None, "replicas times time"),
-    Figure("adaptations", "changes", "count", "low", "windows in which some operator's replicas changed"),
-    Figure("saved_resources", "saved", "share", None, "1 - replicas used / replicas without scaling"),
-    Figure("throughput_degradation", "degradation", "share", "low", "mean of |events in - events out| / events in, per window"),
+    Figure("adaptations", "changes", "count", "low", "windows in which some replicas changed"),
+    Figure(
+        "saved_resources",
+        "saved",
+        "share",
+        None,
+        "replica time saved against the peak need all the time; none where the run ran short",
+    ),
+    Figure(
+        "throughput_degradation",
+        "degradation",
+        "share",
+        "low",
+        "mean per window of |events in - events out| / the larger of the two",
+    ),
     Figure("processed_share", "processed", "share", "high", "events processed / events received"),
     Figure("latency_mean_ms", "mean", "ms", "low", "mean end-to-end latency"),
     Figure("latency_p50_ms", "p50", "ms", "low", "half of the events were faster"),
     Figure("latency_p90_ms", "p90", "ms", "low", "nine of ten events were faster"),
     Figure("latency_p99_ms", "p99", "ms", "low", "99 of 100 events were faster"),
-    Figure("slo_share", "in target", "share", "high", "events within the latency target, of all that left or were dropped"),
-    Figure("input_mape", "load error", "share", "low", "mean |forecast - load| / load, one window ahead"),
+    Figure(
+        "slo_share",
+        "in target",
+        "share",
+        "high",
+        "events within the latency target, of all that left, were dropped or are overdue",
+    ),
+    Figure(
+        "input_mape",
+        "load error",
+        "share",
+        "low",
+        "mean |forecast - load| / load, one window ahead",
+    ),
     Figure("replica_mape", "replica error", "share", "low", "mean |replicas - need| / need"),
-    Figure("utilization_mean", "utilization", "share", None, "mean over windows, of hosts or else operators"),
-    Figure("utilization_max", "busiest", "share", None, "the busiest host or operator, mean over windows"),
-)  # fmt: skip
+    Figure("utilization_mean", "utilization", "share", None, "mean, of hosts or else operators"),
+    Figure("utilization_max", "busiest", "share", None, "the busiest host or operator, mean"),
+    Figure(
+        "need_share",
+        "need covered",
+        "share",
+        "high",
+        "replica time that ran / that the load needed",
+    ),
+)
 
 
 def verdict(runs: Sequence[Summary]) -> str:
-    """One or two sentences: who was cheapest among those who kept the latency target, and how far
-    from the limit.
+    """One or two sentences: the cheapest system that kept the promise, and how far it was from the
+    limit.
     """
     if len(runs) == 1:
         return _alone(runs[0])
-    priced = [r for r in runs if r.figures.cost_ratio is not None and r.system != LIMIT]
+    priced = [r for r in runs if r.figures.cost_ratio is not None and r.system not in LIMITS]
     if not priced:
         return "No run was measured."
     if all(r.figures.slo_share is None for r in priced):
-        best = min(priced, key=_ratio)
+        served = [r for r in priced if r.short is None] or priced
+        best = min(served, key=_ratio)
         return (
             f"{best.system} was cheapest at {_ratio(best):.2f} times the optimum. Latency was not "
-            "measured."
+            f"measured.{_short(best)}"
         )
-    kept = [r for r in priced if (r.figures.slo_share or 0.0) >= ENOUGH]
+    least = runs[0].share
+    kept = [r for r in priced if r.short is None]
     if not kept:
         best = max(priced, key=lambda r: r.figures.slo_share or 0.0)
-        share = best.figures.slo_share or 0.0
         return (
-            f"Nobody kept {ENOUGH:.0%} of the events within the latency target. {best.system} came "
-            f"closest with {share:.0%}, "
-            f"at {_ratio(best):.2f} times the cost of the optimum."
+            f"No system kept {percent(least)} of events within the latency target and covered the "
+            f"need. {best.system} came closest with {percent(best.figures.slo_share or 0.0)} in "
+            f"target, at {_ratio(best):.2f} times the cost of the optimum."
         )
     best, dearest = min(kept, key=_ratio), max(priced, key=_ratio)
-    who = "the only one" if len(kept) == 1 else f"the cheapest of the {len(kept)}"
+    who = "the only one" if len(kept) == 1 else f"the cheapest of {len(kept)}"
     text = (
-        f"{best.system} was {who} that kept {ENOUGH:.0%} of the events within the latency target: "
-        f"{_ratio(best):.2f} times the cost of the optimum, {_share(best.figures.slo_share)} of "
-        "the events in target."
+        f"{best.system} was {who} that kept {percent(least)} of events within the latency target: "
+        f"{_ratio(best):.2f} times the cost of the optimum, "
+        f"{percent(best.figures.slo_share or 0.0)} of events in target."
     )
     if _ratio(dearest) > 1.01 * _ratio(best):
         text += f" {dearest.system} cost most: {_ratio(dearest):.2f} times."
@@ -84,34 +120,28 @@ def verdict(runs: Sequence[Summary]) -> str:
 
 def _alone(run: Summary) -> str:
     f = run.figures
-    said = []
+    clauses = []
     if f.cost_ratio is not None:
-        said.append(
+        clauses.append(
             f"{f.system} cost {f.cost_ratio:.2f} times the clairvoyant optimum with "
-            f"{f.adaptations} changes"
+            f"{plural(f.adaptations or 0, 'change')}"
         )
     if f.slo_share is not None:
-        said.append(f"{_share(f.slo_share)} of the events met the latency target")
+        clauses.append(f"{percent(f.slo_share)} of events met the latency target")
     elif f.latency_mean_ms is not None:
-        said.append(f"the mean latency was {f.latency_mean_ms:,.0f} ms")
+        clauses.append(f"the mean latency was {f.latency_mean_ms:,.0f} ms")
     if f.saved_resources is not None:
-        said.append(
-            f"it used {f.saved_resources:.0%} fewer replicas than without scaling"
+        clauses.append(
+            f"it used {percent(f.saved_resources)} less replica time than static peak provisioning"
             if f.saved_resources >= 0
-            else f"it used {-f.saved_resources:.0%} more replicas than the peak needs"
+            else f"it used {percent(-f.saved_resources)} more replica time than the peak needs"
         )
-    return "; ".join(said) + "." if said else "Nothing was measured."
+    return "; ".join(clauses) + "." + _short(run) if clauses else "Nothing was measured."
+
+
+def _short(run: Summary) -> str:
+    return "" if run.short is None else f" It ran short: {run.short}."
 
 
 def _ratio(run: Summary) -> float:
     return run.figures.cost_ratio or 0.0
-
-
-def _share(share: float | None) -> str:
-    """Percent, with a digit more near 100 so that 99.96 % does not read as all.
-
-    >>> _share(0.9996), _share(1.0), _share(0.52)
-    ('99.96 %', '100 %', '52 %')
-    """
-    percent = 100 * (share or 0.0)
-    return f"{percent:.0f} %" if percent == 100 or percent < 99 else f"{min(percent, 99.99):.2f} %"

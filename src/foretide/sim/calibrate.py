@@ -18,7 +18,8 @@ from foretide import journal
 from foretide.apps import App, Service, Values
 from foretide.errors import InvalidConfig, NotReady
 from foretide.load import Load
-from foretide.model import Plan, Sample, Snapshot
+from foretide.model import Plan, Snapshot
+from foretide.quantities import from_outside
 from foretide.sim.environment import Simulation, SimulationSettings
 from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Topology
@@ -162,12 +163,8 @@ def app_of(topology: Topology, recorded: Sequence[Snapshot]) -> App:
 
 def load_of(topology: Topology, recorded: Sequence[Snapshot]) -> Load:
     """What came from outside, per window (of their mean length)."""
-    counts = [sum(_offered(s.samples[n]) for n in topology.sources) for s in recorded]
+    counts = [sum(from_outside(s.samples[n]) for n in topology.sources) for s in recorded]
     return Load("recorded", np.array(counts), float(np.mean([s.window_s for s in recorded])))
-
-
-def _offered(sample: Sample) -> float:
-    return sample.arrived if sample.offered is None else sample.offered
 
 
 def _mean_batch_s(recorded: Sequence[Snapshot], name: str, otherwise: str) -> float:

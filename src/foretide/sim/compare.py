@@ -23,13 +23,14 @@ import numpy as np
 
 from foretide.apps import App
 from foretide.errors import InvalidConfig, MissingExtra, unknown
-from foretide.figures.record import Counts, RunRecord
+from foretide.figures.comparison import Comparison, Conditions
+from foretide.figures.record import RunRecord
 from foretide.figures.summary import Summary, summarize
 from foretide.figures.windows import merged
 from foretide.load import Load
 from foretide.model import Array, Decision, Plan, Prices, Snapshot
 from foretide.plan.future import Future as LoadFuture
-from foretide.plan.optimum import needs
+from foretide.quantities import Counts, needs
 from foretide.sim.reconfigure import ExecutorStarts, Pool
 from foretide.systems import System
 
@@ -127,6 +128,23 @@ class Scenario:
             else "fluid"
         )
 
+    @property
+    def conditions(self) -> Conditions:
+        """The scenario as figures and reports describe it."""
+        app, load = self.app, self.load
+        return Conditions(
+            app.name,
+            app.summary,
+            app.topology,
+            load.name,
+            load.total,
+            load.peak,
+            load.duration_s,
+            self.window_s,
+            app.target_latency_s,
+            self.lead_s,
+        )
+
     def needs(self) -> dict[str, Counts]:
         """Replicas that each window's load keeps busy, per operator: ``max(1, ceil(rate * visits *
         service time))``.
@@ -196,35 +214,8 @@ def simulate(
         latencies_ms=latencies[0] if latencies else None,
         latency_weights=latencies[1] if latencies else None,
         target_latency_s=case.app.target_latency_s,
-        over_replicas=case.app.over_replicas,
         prices=case.prices,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """The runs in the order asked for; ``left_out`` says, per system, why it did not run here or
-    never planned.
-    """
-
-    case: Scenario
-    runs: tuple[Summary, ...]
-    left_out: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def optimum_cost(self) -> float | None:
-        return self.runs[0].optimum_cost if self.runs else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The JSON contract of ``foretide compare``."""
-        return {
-            "app": self.case.app.name,
-            "load": self.case.load.name,
-            "window_s": self.case.window_s,
-            "lead_s": self.case.lead_s,
-            "optimum_cost": self.optimum_cost,
-            "systems": [r.figures.as_dict() for r in self.runs],
-        }
 
 
 Attempt = Summary | str
@@ -247,7 +238,9 @@ def compare(
     else:
         found = _side_by_side(case, systems, progress, workers, new_environment)
     runs = tuple(r for s in systems if isinstance(r := found[s.name], Summary))
-    return Comparison(case, runs, {n: why for n, why in found.items() if isinstance(why, str)})
+    return Comparison(
+        case.conditions, runs, {n: why for n, why in found.items() if isinstance(why, str)}
+    )
 
 
 def _attempt(

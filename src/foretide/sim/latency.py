@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foretide.model import Array, Latency
+from foretide.model import Array
 
 _PARTS_BITS = 10  # an octave in 1024 parts
 _LOW = 97 << _PARTS_BITS  # 2^-30 s
@@ -67,14 +67,3 @@ class Latencies:
 def _bins(seconds: Any) -> Any:
     bits = np.maximum(np.asarray(seconds, np.float32), np.float32(2.0**-30)).view(np.int32)
     return np.minimum((bits >> (23 - _PARTS_BITS)) - _LOW, _BINS - 1)
-
-
-def summary(seconds: Any, target_s: float | None) -> Latency | None:
-    """The window's figures from the latencies of its events; nearest rank, never interpolated."""
-    n = seconds.size
-    if n == 0:
-        return None
-    ranks = [max(0, int(np.ceil(share * n)) - 1) for share in (0.5, 0.9, 0.99)]
-    p50, p90, p99 = (np.partition(seconds, ranks)[ranks].astype(float) * 1e3).tolist()
-    within = None if target_s is None else float(np.count_nonzero(seconds <= target_s))
-    return Latency(float(n), float(seconds.mean(dtype=float)) * 1e3, p50, p90, p99, within)

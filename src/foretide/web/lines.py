@@ -13,17 +13,9 @@ from typing import Annotated
 import msgspec
 
 from foretide.journal import Run
-from foretide.model import Mode, Outcome
+from foretide.model import Latency, Mode, Outcome
 
 Count = Annotated[float, msgspec.Meta(ge=0)]
-
-
-class LatencyLine(msgspec.Struct, gc=False):
-    count: Count
-    p50_ms: Count
-    p90_ms: Count
-    p99_ms: Count
-    within: Count | None = None
 
 
 class SampleLine(msgspec.Struct, gc=False):
@@ -35,13 +27,13 @@ class SampleLine(msgspec.Struct, gc=False):
     busy_s: Count | None = None
     offered: Count | None = None
     dropped: Count | None = None
-    latency: LatencyLine | None = None
+    latency: Latency | None = None
 
 
 class SnapshotLine(msgspec.Struct, gc=False):
     window_s: Annotated[float, msgspec.Meta(gt=0)]
     samples: dict[str, SampleLine]
-    latency: LatencyLine | None = None
+    latency: Latency | None = None
 
 
 class ForecastLine(msgspec.Struct, gc=False):

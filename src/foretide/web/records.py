@@ -69,13 +69,15 @@ class Outlook(msgspec.Struct):
 
 
 class Cost(msgspec.Struct):
-    """Paid so far, what static peak provisioning would have cost, and the share saved (negative
-    when it was dearer).
+    """Paid so far, what static peak provisioning would have cost, and the share of replica time
+    saved (negative when more was used). ``saved_share`` is null when the run ran short; ``short``
+    then says by how much.
     """
 
     paid: float
     static_peak: float | None
     saved_share: float | None
+    short: str | None = None
 
 
 class Now(msgspec.Struct, kw_only=True):
@@ -85,6 +87,7 @@ class Now(msgspec.Struct, kw_only=True):
 
     at: float | None = None
     windows: int = 0
+    seconds: float = 0.0
     decisions: int = 0
     outcome: Outcome | None = None
     error: str | None = None

@@ -10,11 +10,13 @@ from collections import Counter
 import msgspec
 import numpy as np
 
+from foretide.figures.account import Account, Promise
+from foretide.figures.demand import Demand, Window
+from foretide.figures.saving import saving
 from foretide.journal import Run
-from foretide.model import Array, Mode
-from foretide.web.cost import Meter
-from foretide.web.flow import Demand
-from foretide.web.lines import DecisionLine, LatencyLine, SnapshotLine
+from foretide.model import Array, Latency, Mode
+from foretide.quantities import merged_latency
+from foretide.web.lines import DecisionLine, SnapshotLine
 from foretide.web.records import (
     Columns,
     Cost,
@@ -42,7 +44,7 @@ OVERALL: dict[str, Rule] = {
     "p90_ms": "max",
     "p99_ms": "max",
     "cost": "last",
-    "windows": "last",
+    "seconds": "last",
 }
 PER_OPERATOR: dict[str, Rule] = {
     "rate": "mean",
@@ -70,8 +72,6 @@ class RunState:
         self.run = run
         self.names = run.topology.names
         self._edges = run.topology.edges
-        self._sources = [self.names.index(n) for n in run.topology.sources]
-        self._caps = np.array([o.max_replicas for o in run.topology.operators], dtype=float)
         rules: list[Rule] = [
             *OVERALL.values(),
             *(r for r in PER_OPERATOR.values() for _ in self.names),
@@ -79,13 +79,13 @@ class RunState:
         self._recent = Recent(len(rules), RECENT_POINTS)
         self._whole = Whole(rules, WHOLE_POINTS)
         self._demand = Demand(run.topology)
-        self._meter = Meter(run.prices)
+        promise = Promise(run.target_latency_s, run.share)
+        self._account = Account(run.topology, run.prices, promise)
         self._ahead: list[tuple[float, float]] = []
         self._planned = np.full(len(self.names), np.nan)
         self._values = np.full(len(rules), np.nan)
         self._feeds: Array = np.full(len(self._edges), np.nan)
-        self._latency: LatencyLine | None = None
-        self._counted = self._within = 0.0
+        self._latency: Latency | None = None
         self._outcomes: Counter[str] = Counter()
         self.last: DecisionLine | None = None
 
@@ -112,49 +112,35 @@ class RunState:
         self.last = decision
 
     def _measure(self, snapshot: SnapshotLine, values: Array) -> dict[str, float]:
-        samples = [snapshot.samples[n] for n in self.names]
-        table = np.array(
-            [(s.arrived, s.processed, s.backlog, s.replicas, s.busy_s) for s in samples],
-            dtype=float,
-        ).T
-        arrived, processed, backlog, replicas, busy_s = table
-        rate = arrived / snapshot.window_s
-        offered = np.zeros(len(self.names))
-        for i in self._sources:
-            given = samples[i].offered
-            offered[i] = rate[i] if given is None else given / snapshot.window_s
-        sent = np.array(
-            [snapshot.samples[p].emitted.get(c, 0.0) for p, c in self._edges], dtype=float
-        )
-        self._demand.learn(processed, busy_s, sent)
-        need = self._demand.need(offered, rate)
-        self._meter.add(replicas, np.minimum(need, self._caps), snapshot.window_s)
-        self._feeds = sent / snapshot.window_s
-        utilization = np.divide(
-            busy_s, replicas * snapshot.window_s, out=np.full(len(replicas), np.nan), where=replicas > 0
-        )  # fmt: skip
+        """Account for a window; its values per operator go into ``values``, the others are
+        returned.
+        """
+        window = Window.of(self.run.topology, snapshot.window_s, snapshot.samples)
+        need, latency = self._demand.add(window), self._end_to_end(snapshot)
+        self._account.add(window, need, latency)
+        self._feeds = window.sent / window.seconds
+        rate = window.arrived / window.seconds
         values[len(OVERALL) :] = np.concatenate(
-            (rate, replicas, need, self._planned, utilization, backlog)
+            (rate, window.replicas, need, self._planned, window.utilization, window.backlog)
         )
-        found = {
-            "load": offered.sum(),
-            "replicas": replicas.sum(),
+        totals = {
+            "load": window.offered.sum() / window.seconds,
+            "replicas": window.replicas.sum(),
             "need": need.sum(),
             "planned": self._planned.sum(),
-            "backlog": backlog.sum(),
-            "cost": self._meter.paid,
-            "windows": self._meter.windows,
+            "backlog": window.backlog.sum(),
+            "cost": self._account.paid,
+            "seconds": self._account.seconds,
         }
-        latency = snapshot.latency or _worst(
-            [s.latency for s in map(snapshot.samples.__getitem__, self.run.topology.sinks)]
-        )
         if latency is not None:
             self._latency = latency
-            found.update(p50_ms=latency.p50_ms, p90_ms=latency.p90_ms, p99_ms=latency.p99_ms)
-            if latency.within is not None:
-                self._counted += latency.count + sum(s.dropped or 0.0 for s in samples)
-                self._within += latency.within
-        return found
+            totals.update(p50_ms=latency.p50_ms, p90_ms=latency.p90_ms, p99_ms=latency.p99_ms)
+        return totals
+
+    def _end_to_end(self, snapshot: SnapshotLine) -> Latency | None:
+        if snapshot.latency is not None:
+            return snapshot.latency
+        return merged_latency([snapshot.samples[n].latency for n in self.run.topology.sinks])
 
     def _look_ahead(self, decision: DecisionLine) -> None:
         forecasts = [decision.forecasts.get(n) for n in self.run.topology.sources]
@@ -199,7 +185,8 @@ class RunState:
         upper = [u for _, u in ahead if not np.isnan(u)]
         return Now(
             at=last.at if last else None,
-            windows=self._meter.windows,
+            windows=self._account.windows,
+            seconds=self._account.seconds,
             decisions=decisions,
             outcome=last.outcome if last else None,
             error=last.error if last else None,
@@ -219,7 +206,7 @@ class RunState:
             else None,
             cost=self._cost(),
             outcomes=dict(self._outcomes),
-            operators=self._operators_now() if self._meter.windows else {},
+            operators=self._operators_now() if self._account.windows else {},
         )
 
     def _latency_now(self) -> LatencyNow | None:
@@ -230,12 +217,13 @@ class RunState:
             found.p50_ms,
             found.p90_ms,
             found.p99_ms,
-            self._within / self._counted if self._counted else None,
+            self._account.slo_share(),
         )
 
     def _cost(self) -> Cost:
-        peak = self._meter.static_peak
-        return Cost(self._meter.paid, peak, 1 - self._meter.paid / peak if peak else None)
+        account = self._account
+        outcome = saving(account, account.slo_share())
+        return Cost(account.paid, account.static_peak, outcome.share, outcome.short)
 
     def _operators_now(self) -> dict[str, OperatorNow]:
         rate, replicas, need, planned, utilization, backlog = self._values[len(OVERALL) :].reshape(
@@ -283,24 +271,7 @@ def nothing_yet(file: Journalled) -> Now:
         live=file.live,
         read_share=file.read_share,
         skipped_lines=file.skipped_lines,
-        cost=Cost(0.0, None, None),
-    )
-
-
-def _worst(found: list[LatencyLine | None]) -> LatencyLine | None:
-    """Where only sinks measured latency: of each percentile the largest, so that no sink hides
-    behind another.
-    """
-    known = [f for f in found if f is not None]
-    if not known:
-        return None
-    within = [f.within for f in known if f.within is not None]
-    return LatencyLine(
-        sum(f.count for f in known),
-        max(f.p50_ms for f in known),
-        max(f.p90_ms for f in known),
-        max(f.p99_ms for f in known),
-        sum(within) if len(within) == len(known) else None,
+        cost=Cost(0.0, None, None, None),
     )
 
 

@@ -13,6 +13,7 @@ from foretide.apps import App
 from foretide.balance import GROUPINGS
 from foretide.load import Load
 from foretide.model import Host, Latency, Sample
+from foretide.quantities import latency
 from foretide.sim.codes import CUSTOM, OSG, grouping_code
 from foretide.sim.events import batch, engine
 from foretide.sim.events.grouping import close_groups
@@ -27,7 +28,7 @@ from foretide.sim.events.state import (
     grown,
     new_state,
 )
-from foretide.sim.latency import Latencies, summary
+from foretide.sim.latency import Latencies
 
 _MIDDLES_MS = bin_middles_s() * 1e3
 
@@ -152,7 +153,7 @@ class QueueModel:
         self._python.close_window(window_s)
         for counted in (s.w_ops, s.w_slots, s.w_edge, s.ages):
             counted[...] = 0
-        return samples, summary(left, self.target_s), seen
+        return samples, latency(left, target_s=self.target_s), seen
 
     def _sample(self, i: int, backlog: int, emitted: dict[str, float], window_s: float) -> Sample:
         s = self.state

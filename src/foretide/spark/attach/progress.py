@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
+from foretide import quantities
 from foretide.errors import NotReady
 from foretide.model import Host, Latency, Sample, Snapshot
 from foretide.topology import Operator, Topology
@@ -123,31 +126,13 @@ def latency(batches: Sequence[Batch], interval_s: float, target_s: float | None)
     """Estimated from the cadence: an event of a batch waited a uniform share of the interval, then
     for the batch to end.
     """
-    spread: list[tuple[float, float]] = []
-    for batch in batches:
-        if batch.rows:
-            spread += [
-                ((share + 0.5) / 20 * interval_s + batch.duration_s, batch.rows / 20)
-                for share in range(20)
-            ]
-    count = sum(weight for _, weight in spread)
-    if not count:
+    steps = (np.arange(20) + 0.5) / 20 * interval_s
+    busy = [b for b in batches if b.rows]
+    if not busy:
         return None
-    spread.sort()
-
-    def quantile(q: float) -> float:
-        left = q * count
-        for value, weight in spread:
-            left -= weight
-            if left <= 1e-9:
-                return value * 1e3
-        return spread[-1][0] * 1e3
-
-    mean_ms = 1e3 * sum(value * weight for value, weight in spread) / count
-    within = (
-        None if target_s is None else sum(weight for value, weight in spread if value <= target_s)
-    )
-    return Latency(count, mean_ms, quantile(0.5), quantile(0.9), quantile(0.99), within)
+    ages_s = np.concatenate([steps + b.duration_s for b in busy])
+    weights = np.repeat([b.rows / 20 for b in busy], 20)
+    return quantities.latency(ages_s, weights, target_s)
 
 
 @dataclass(frozen=True, slots=True)

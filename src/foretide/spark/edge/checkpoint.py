@@ -8,7 +8,6 @@ line of a batch's offsets is theirs.
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -111,10 +110,3 @@ def offset_gap(end: str | None, latest: str | None) -> int:
         for topic, parts in high.items()
         for part, n in parts.items()
     )
-
-
-def replace_file(file: Path, data: bytes) -> None:
-    """Write a small file whole: readers see the old one or the new one."""
-    temporary = file.with_name(f"{file.name}.new")
-    temporary.write_bytes(data)
-    os.replace(temporary, file)

@@ -21,7 +21,8 @@ from pathlib import Path
 import msgspec
 
 from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
-from foretide.spark.edge.checkpoint import Checkpoint, replace_file
+from foretide.files import replace_file
+from foretide.spark.edge.checkpoint import Checkpoint
 from foretide.spark.edge.edges import Outbox
 
 

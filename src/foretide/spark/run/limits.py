@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping
 
-from foretide.spark.edge.checkpoint import replace_file
+from foretide.files import replace_file
 from foretide.spark.edge.source import NO_LIMIT
 from foretide.spark.run.folder import RunFolder
 

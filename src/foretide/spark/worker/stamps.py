@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from foretide import quantities
 from foretide.model import Array, Latency
 from foretide.spark.worker.columns import STAMP
 
@@ -61,11 +62,4 @@ def latency(
         return None
     ages = np.maximum(np.concatenate([a for a, _ in groups]), 0.0)
     weights = np.concatenate([np.full(len(a), c / len(a)) for a, c in groups])
-    order = np.argsort(ages)
-    ages, below = ages[order], np.cumsum(weights[order]) / count
-    p50, p90, p99 = (
-        float(ages[min(np.searchsorted(below, q - 1e-9), len(ages) - 1)]) * 1e3
-        for q in (0.5, 0.9, 0.99)
-    )
-    within = None if target_s is None else float(weights[order][ages <= target_s].sum())
-    return Latency(count, max(0.0, total_s / count) * 1e3, p50, p90, p99, within)
+    return quantities.latency(ages, weights, target_s, total_s / count)

@@ -137,11 +137,11 @@ function drawCharts(run, now) {
   const base = page.range === "whole" && page.whole ? page.whole : page.recent;
   if (!base || !base.at.length) return;
   const detail = page.operator && page.detail && page.detail.range === base.range ? page.detail : null;
-  const perWindow = now.cost.static_peak === null || !now.windows ? null : now.cost.static_peak / now.windows;
+  const perSecond = now.cost.static_peak === null || !now.seconds ? null : now.cost.static_peak / now.seconds;
   const columns = {
     ...base.channels,
     target: base.at.map(() => run.target_latency_ms),
-    peak: base.channels.windows.map((w) => (w === null || perWindow === null ? null : w * perWindow)),
+    peak: base.channels.seconds.map((s) => (s === null || perSecond === null ? null : s * perSecond)),
   };
   const p99 = base.channels.p99_ms.reduce((most, v) => Math.max(most, v || 0), 0);
   const log = run.target_latency_ms !== null && p99 > 8 * run.target_latency_ms && base.channels.p50_ms.every((v) => v === null || v > 0);

@@ -1,0 +1,53 @@
+"""Comparison: the runs of several systems under one load, as ``foretide compare`` prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from foretide.figures.summary import Summary
+from foretide.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What every system ran under. ``lead_s`` is the time that new capacity took until it worked;
+    ``started_at`` is the UTC time of the load's first row, where the load has one.
+    """
+
+    app: str
+    app_summary: str
+    topology: Topology
+    load: str
+    events: float
+    peak: float
+    duration_s: float
+    window_s: float
+    target_latency_s: float | None
+    lead_s: float | None = None
+    started_at: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The runs in the order asked for; ``left_out`` says why a system did not run or never planned."""
+
+    conditions: Conditions
+    runs: tuple[Summary, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def optimum_cost(self) -> float | None:
+        return self.runs[0].optimum_cost if self.runs else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON contract of ``foretide compare``."""
+        return {
+            "app": self.conditions.app,
+            "load": self.conditions.load,
+            "window_s": self.conditions.window_s,
+            "lead_s": self.conditions.lead_s,
+            "optimum_cost": self.optimum_cost,
+            "systems": [r.figures.as_dict() for r in self.runs],
+        }

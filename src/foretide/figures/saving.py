@@ -1,0 +1,80 @@
+"""Saving: what a run saved against static peak provisioning, or by how much it ran short.
+
+Owns the rule that a saving is claimed only for what was served, and its sentences. Summary,
+dashboard, report and comparison all use it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from foretide.figures.account import Account
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """``share`` of the replica time saved against static peak (negative: more was used). It is None
+    when the peak is unknown, and when the run ran short: ``short`` then says by how much.
+    """
+
+    share: float | None
+    short: str | None = None
+
+
+def percent(share: float) -> str:
+    """A share in percent, rounded down so that it never reads better than it is: one decimal, two
+    near 100 %.
+
+    >>> percent(0.9996), percent(1.0), percent(0.52), percent(0.98999), percent(-0.1)
+    ('99.96 %', '100 %', '52 %', '98.9 %', '-10 %')
+    """
+    digits = 2 if 0.99 <= share < 1 else 1
+    scaled = math.floor(share * 100 * 10**digits + 1e-6) / 10**digits
+    return f"{scaled:.{digits}f}".rstrip("0").rstrip(".") + " %"
+
+
+def plural(count: float, noun: str) -> str:
+    """A count with its noun.
+
+    >>> plural(1, "replica"), plural(2, "replica"), plural(21000, "event")
+    ('1 replica', '2 replicas', '21,000 events')
+    """
+    return f"{count:,.0f} {noun}" if round(count) == 1 else f"{count:,.0f} {noun}s"
+
+
+def saving(account: Account, slo_share: float | None) -> Saving:
+    """A run is short when fewer events than promised were within the target, when replicas covered
+    less than that share of the need, or when events were left waiting.
+    """
+    if not account.windows:
+        return Saving(None)
+    least, need_share = account.promise.least, account.need_share
+    short = []
+    if slo_share is not None and slo_share < least:
+        target_s = account.promise.target_s
+        target = "the target" if target_s is None else f"{target_s:g} s"
+        short.append(f"{percent(slo_share)} of events within {target}, not {percent(least)}")
+    if need_share is not None and need_share < least:
+        short.append(f"replicas covered {percent(need_share)} of the need")
+    if account.overdue > (1 - least) * max(1.0, account.due):
+        short.append(f"{plural(account.overdue, 'event')} still waiting at the end")
+    if short:
+        return Saving(None, "; ".join(short))
+    return Saving(account.saved)
+
+
+def against_static_peak(account: Account, slo_share: float | None) -> str:
+    """One clause: how the replica time compares with static peak provisioning, or by how much the
+    run ran short.
+    """
+    outcome, peak = saving(account, slo_share), account.peak
+    if outcome.short is not None:
+        return f"it ran short: {outcome.short}."
+    if outcome.share is None or peak is None:
+        return "static peak provisioning is unknown: some service time was never measured."
+    difference = "saved" if outcome.share >= 0 else "more"
+    return (
+        f"static peak provisioning ({plural(peak, 'replica')} all the time) would have used "
+        f"{peak * account.seconds:,.0f}: {percent(abs(outcome.share))} {difference}."
+    )

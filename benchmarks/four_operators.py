@@ -20,7 +20,7 @@ from _processes import cpu_s
 from foretide.errors import NotReady
 from foretide.load import Load
 from foretide.spark import Running, session
-from foretide.spark.control.executors import Executors
+from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.probe import PipelineProbe
 
 
@@ -34,7 +34,7 @@ def main() -> None:
         spark = session("four-operators")
         with Running(chain(load, trigger_s=2.0, cost_s=0.0005), spark, Path(folder)) as running:
             running.set_replicas(dict.fromkeys(SHARES, 2))
-            probe = PipelineProbe(running, Executors(spark))
+            probe = PipelineProbe(running, ExecutorPool(spark))
             time.sleep(warm_up_s)
             with contextlib.suppress(NotReady):  # the first read only opens the window
                 probe.read(time.time())

@@ -73,6 +73,40 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class StageRun:
+    """One stage of a micro-batch: its tasks, their seconds in all, and the seconds that the batch
+    waited for it. ``tasks`` 0: not known, the work is taken as divisible.
+    """
+
+    tasks: int
+    task_s: float
+    wall_s: float
+
+    def __post_init__(self) -> None:
+        for name in ("tasks", "task_s", "wall_s"):
+            _check_count("StageRun", name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRun:
+    """One micro-batch that ended: how many events it took in, how long it lasted, on how many task
+    slots (None: the number changed meanwhile), by stage where known. ``left`` are the events that
+    its sources had and a limit per batch did not let in; None when no source reports that.
+    """
+
+    started_at: float
+    duration_s: float
+    events: float
+    slots: float | None = None
+    stages: tuple[StageRun, ...] = ()
+    left: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("duration_s", "events", "slots", "left"):
+            _check_count("BatchRun", name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
 class Sample:
     """One operator in one window.
 
@@ -81,7 +115,8 @@ class Sample:
     queued and served here; ``latency`` the age of events, since they entered the topology, when
     they were done here. ``scv_*`` are squared coefficients of variation. Where events are worked
     off in micro-batches, ``batches`` ended in the window and took ``batch_s`` seconds each on
-    average. Replicas beyond ``max_parallelism`` add nothing (a source has only so many partitions);
+    average; ``batch_runs`` are these batches one by one and ``trigger_s`` is the time between two
+    that the query asks for, where known. Replicas beyond ``max_parallelism`` add nothing (a source has only so many partitions);
     None when no such limit is known.
     """
 
@@ -102,6 +137,8 @@ class Sample:
     batches: float | None = None
     batch_s: float | None = None
     max_parallelism: int | None = None
+    batch_runs: tuple[BatchRun, ...] = ()
+    trigger_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("arrived", "processed", "backlog"):
@@ -115,6 +152,7 @@ class Sample:
             "scv_service",
             "batches",
             "batch_s",
+            "trigger_s",
         ):
             _check_count("Sample", name, getattr(self, name))
         for edge, count in self.emitted.items():
@@ -246,7 +284,8 @@ class Plan:
     ``placement`` maps an operator to the hosts its replicas sit on; a host it names that does not
     run yet is to be started. ``release`` names hosts to drain and give back; ``executors`` counts
     the hosts that stay or start. ``reasons`` holds one sentence with numbers per operator; key
-    ``""`` speaks of the plan as a whole.
+    ``""`` is about the plan as a whole. ``model_error`` is the median relative error of the
+    planner's own model on what it had not seen, where it has a model.
     """
 
     replicas: Mapping[str, int]
@@ -254,6 +293,7 @@ class Plan:
     executors: int | None = None
     placement: Mapping[str, tuple[str, ...]] | None = None
     release: tuple[str, ...] = ()
+    model_error: float | None = None
 
     def __post_init__(self) -> None:
         replicas = {n: whole(f"Plan.replicas[{n!r}]", r, 1) for n, r in self.replicas.items()}

@@ -192,9 +192,8 @@ _BUILT_IN = (
         "executors that keep watched queries' micro-batches within a latency target",
         "Foretide",
         "micro-batch",
+        {"unit": "executors"},
         forecaster="auto",
-        quantile=0.95,
-        guards={"patience": {"windows": 3}},
         cadence=Cadence(horizon_s=30.0, scope="operators"),
     ),
     System(

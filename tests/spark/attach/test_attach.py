@@ -78,13 +78,13 @@ def test_two_ordinary_queries_get_advice_and_an_executor_goes_and_comes(tmp_path
     )  # fmt: skip
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines, done.stderr[-3000:]
-    told = json.loads(lines[-1])
-    assert told["advised"]
-    assert told["first_advice_s"] < 30, "advice comes within 30 s of attaching"
-    assert told["gone"], "an idle executor was given back"
-    assert told["came"], "and one came when the load rose"
-    assert told["active"] == [True, True]
-    assert told["same_runs"], "no query was restarted"
+    outcome = json.loads(lines[-1])
+    assert outcome["advised"]
+    assert outcome["first_advice_s"] < 30, "advice comes within 30 s of attaching"
+    assert outcome["gone"], "an idle executor was given back"
+    assert outcome["came"], "and one came when the load rose"
+    assert outcome["active"] == [True, True]
+    assert outcome["same_runs"], "no query was restarted"
     run, decisions = read(tmp_path / "run" / "journal.jsonl")
     assert set(run.topology.names) == {"light", "heavy"}, (
         "nobody waits for a query to which nothing comes"
@@ -100,9 +100,19 @@ def test_attaching_with_a_wrong_mode_or_folder_is_refused_at_once(
     """Anything but "advise" would act."""
     spark: Any = None
     wrong: Any = "advice"
-    with pytest.raises(InvalidConfig, match="'advice' is not a mode: advise or act"):
+    with pytest.raises(InvalidConfig, match="'advice' is not a mode: advise, act or guide"):
         attaching.attach(spark, mode=wrong)
     (tmp_path / "file").touch()
-    monkeypatch.setattr(attaching, "Executors", lambda spark: None)
+    monkeypatch.setattr(attaching, "ExecutorPool", lambda spark, lead_times: None)
     with pytest.raises(JournalError, match="choose a folder you can write to"):
         attaching.attach(spark, run_dir=tmp_path / "file" / "run")
+
+
+def test_spark_connect_is_refused_with_a_sentence() -> None:
+    class Session:
+        pass
+
+    Session.__module__ = "pyspark.sql.connect.session"
+    session: Any = Session()
+    with pytest.raises(InvalidConfig, match=r"Spark Connect session: .*classic mode"):
+        attaching.attach(session)

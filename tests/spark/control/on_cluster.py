@@ -14,7 +14,7 @@ from foretide.load import Load
 from foretide.model import Plan
 from foretide.spark import Generator, Pipeline, Running, session
 from foretide.spark.control.actuator import PipelineActuator
-from foretide.spark.control.executors import Executors
+from foretide.spark.control.executors import ExecutorPool
 
 LIMIT_S = 150.0
 
@@ -45,7 +45,7 @@ def main(master: str, path: Path) -> None:
     p.sink("out", inputs="b")
     seen: dict[str, object] = {}
     with Running(p, spark, path) as running:
-        executors = Executors(spark)
+        executors = ExecutorPool(spark)
         actuator = PipelineActuator(running, executors)
 
         def batches() -> int:

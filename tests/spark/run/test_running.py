@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 from foretide.errors import ActuationError, InvalidConfig, NotReady, PipelineFailed
 from foretide.load import Load
 from foretide.spark import Generator, Pipeline, Running
-from foretide.spark.control.executors import Executors
+from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.run.accounts import Delivery
 
@@ -41,7 +41,7 @@ class FirstWindow:
 
     def __call__(self, running: Running, name: str, delivery: Delivery) -> None:
         if self.probe is None:
-            self.probe = PipelineProbe(running, Executors(running.spark), target_latency_s=1000.0)
+            self.probe = PipelineProbe(running, ExecutorPool(running.spark), target_latency_s=1000.0)
             with pytest.raises(NotReady):
                 self.probe.read(running.started_at)
 
@@ -340,7 +340,7 @@ def test_every_grouping_works_on_spark(spark: SparkSession, tmp_path: Path, grou
 def test_local_mode_says_once_that_it_has_no_executors_to_ask_for(
     spark: SparkSession, caplog: pytest.LogCaptureFixture
 ) -> None:
-    executors = Executors(spark)
+    executors = ExecutorPool(spark)
     executors.request(5)
     executors.request(7)
     said = [r.message for r in caplog.records if r.name == "foretide.spark.control.executors"]
@@ -352,7 +352,7 @@ def test_local_mode_says_once_that_it_has_no_executors_to_ask_for(
 
 
 def test_local_mode_is_as_busy_as_its_tasks_not_as_long_as_it_is_up(spark: SparkSession) -> None:
-    executors, told = Executors(spark), spark.sparkContext._jsc.sc().listenerBus()
+    executors, told = ExecutorPool(spark), spark.sparkContext._jsc.sc().listenerBus()
     told.waitUntilEmpty()
     executors.utilization(1.0)
     spark.sparkContext.parallelize(range(4), 4).map(lambda _: sum(range(100_000))).count()

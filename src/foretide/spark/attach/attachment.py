@@ -17,24 +17,30 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from foretide.clock import WallClock, window_ends
+from foretide.clock import WallClock
 from foretide.control import ModeSwitch, control_path
-from foretide.errors import InvalidConfig, NotReady
-from foretide.history import History
+from foretide.errors import InvalidConfig
 from foretide.journal import Journal, Run
-from foretide.model import Decision, Forecast, Mode, Plan, Snapshot
-from foretide.parts import Planner
-from foretide.spark.attach.progress import Cluster, Watch, parsed, query_name, topology_of
-from foretide.spark.control.executors import Executors
-from foretide.systems import system
+from foretide.learned import Learned, learned_path
+from foretide.model import Decision
+from foretide.spark.attach.probe import AttachedProbe
+from foretide.spark.attach.progress import parsed, topology_of
+from foretide.spark.attach.queries import WatchedQueries
+from foretide.spark.attach.settings import AttachMode, AttachSettings
+from foretide.spark.control.actuator import ExecutorActuator
+from foretide.spark.control.executors import ExecutorPool
+from foretide.spark.control.lead_time import LeadTimes, default_path
+from foretide.systems import System, system
 from foretide.topology import Topology
 
 log = logging.getLogger(__name__)
 
 
 class _Listener(StreamingQueryListener):
-    def __init__(self, watch: Watch) -> None:
-        self.watch = watch
+    """Hands reports on; a query that Spark calls idle need not be waited for."""
+
+    def __init__(self, queries: WatchedQueries) -> None:
+        self.queries = queries
         self.names: dict[str, str] = {}
         self.idle: set[str] = set()
 
@@ -43,31 +49,16 @@ class _Listener(StreamingQueryListener):
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
         batch = parsed(json.loads(event.progress.json))
-        self.names[str(event.progress.id)] = batch.query
-        self.watch.add(batch)
+        self.names[batch.run_id] = batch.query
+        self.queries.add(batch)
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
-        """Nothing arrived: nothing to tell, and nobody need wait for its first batch."""
         self.idle.add(str(event.id))
 
     def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
-        self.watch.forget(self.names.pop(str(event.id), ""))
+        run_id = str(event.runId)
+        self.queries.forget(self.names.pop(run_id, ""), run_id)
         self.idle.discard(str(event.id))
-
-
-class _ExecutorsOnly:
-    """A planner whose replicas stay as they are: queries that are only watched have none to set."""
-
-    def __init__(self, planner: Planner) -> None:
-        self.planner = planner
-
-    def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
-        wanted = self.planner.plan(topology, history, forecasts)
-        return Plan(
-            {n: max(1, history.replicas(n)) for n in topology.names},
-            wanted.reasons,
-            wanted.executors,
-        )
 
 
 class Attachment:
@@ -75,26 +66,21 @@ class Attachment:
     on.
     """
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        settings: Mapping[str, Any],
-        edges: Mapping[str, Sequence[str]],
-        run_dir: Path,
-    ) -> None:
+    def __init__(self, spark: SparkSession, settings: AttachSettings) -> None:
         self.spark = spark
         self.settings = settings
-        self.edges = edges
-        self.executors = Executors(spark)
-        self.watch = Watch(settings["target_latency_s"])
+        run_dir = settings.run_dir or Path("runs") / time.strftime("attach-%Y%m%d-%H%M%S")
         self.journal_path = run_dir / "journal.jsonl"
+        self.executors = ExecutorPool(spark, LeadTimes(default_path(), settings.lead_s))
         self.last: Decision | None = None
         self.advised = threading.Event()
-        self.listener = _Listener(self.watch)
-        self._mode = ModeSwitch(
-            control_path(self.journal_path), settings["mode"]
-        )  # here, so that a folder nobody can write to is told
         self._stop = threading.Event()
+        self._life = threading.Event()
+        self.queries = WatchedQueries(settings.target_latency_s, self._life.set)
+        self.listener = _Listener(self.queries)
+        self._mode = ModeSwitch(  # here, so that a folder that cannot be written to is an error
+            control_path(self.journal_path), "advise" if settings.mode == "advise" else "act"
+        )
         self._thread = threading.Thread(target=self._run, name="foretide-attach", daemon=True)
         spark.streams.addListener(self.listener)
         self._thread.start()
@@ -104,119 +90,104 @@ class Attachment:
         """The newest advice in one sentence."""
         plan = self.last.plan if self.last else None
         if plan is None:
-            return (
-                "no advice yet: "
-                f"{self.last.error if self.last and self.last.error else 'no window has passed'}"
-            )
+            error = self.last.error if self.last else None
+            return f"no advice yet: {error or 'no window has passed'}"
         return plan.reasons.get("", "executors stay as they are")
 
     def stop(self) -> None:
         """Detach: the loop ends, the listener goes, the queries stay."""
         self._stop.set()
+        self._life.set()
         self._thread.join(timeout=30)
         self.spark.streams.removeListener(self.listener)
 
-    def apply(self, plan: Plan) -> None:
-        if plan.executors is not None:
-            self.executors.request(plan.executors)
-
     def _run(self) -> None:
         clock = WallClock()
-        window_s = self.settings["window_s"]
         with self._mode as mode:
             while not self._stop.is_set():
-                if not self.watch.latest:
+                latest = self.queries.latest
+                if not latest:
                     clock.wait_until(clock.now() + 1.0, self._stop)
                     continue
-                topology = topology_of(
-                    self.watch.latest,
-                    self.edges,
-                    self.settings["max_executors"] * self.executors.cores,
-                )
+                self._life.clear()
+                most = self.settings.max_executors * self.executors.cores
                 try:
-                    self._loop(topology, mode, clock, window_s)
+                    self._loop(topology_of(latest, self.settings.edges, most), mode, clock)
                 except Exception:
                     log.exception(
                         "the attached loop failed and starts again; your queries are not affected"
                     )
-                    clock.wait_until(clock.now() + window_s, self._stop)
+                    clock.wait_until(clock.now() + self.settings.window_s, self._stop)
 
-    def _loop(
-        self, topology: Topology, mode: ModeSwitch, clock: WallClock, window_s: float
-    ) -> None:
-        """One life of the loop: until the application's queries change."""
-        run = Run(
+    def _loop(self, topology: Topology, mode: ModeSwitch, clock: WallClock) -> None:
+        """The loop over one set of queries: until one comes or goes, or ``stop()``."""
+        chosen = self._system()
+        probe = AttachedProbe(
+            self.spark, topology, self.queries, self.executors, self.listener.idle
+        )
+        with Journal(self.journal_path, self._described(topology, mode, clock)) as journal:
+            scaler = chosen.autoscaler(
+                topology,
+                probe,
+                ExecutorActuator(self.executors),
+                mode,
+                lambda decision: self._record(journal, learned, decision),
+            )
+            with Learned(
+                learned_path(self.journal_path, chosen.planner), scaler.planner
+            ) as learned:
+                probe.begin(clock.now())
+                if not self._stop.is_set() and set(self.queries.latest) == set(topology.names):
+                    scaler.run(clock, self.settings.window_s, self._life)
+
+    def _system(self) -> System:
+        s = self.settings
+        built_in = system("attach")
+        constants = {
+            **built_in.planner_constants,
+            "target_s": s.target_latency_s,
+            "share": s.share,
+            "cores": self.executors.cores,
+            "max_executors": s.max_executors,
+            "targets": s.targets,
+            "priorities": s.priorities,
+        }
+        return system("attach", planner_constants=constants)
+
+    def _described(self, topology: Topology, mode: ModeSwitch, clock: WallClock) -> Run:
+        s = self.settings
+        return Run(
             "attach",
             "attach",
             topology,
-            window_s,
+            s.window_s,
             clock.now(),
             mode(),
-            self.settings["target_latency_s"],
+            s.target_latency_s,
+            settings={
+                "cluster_manager": self.executors.manager,
+                "cores": self.executors.cores,
+                "max_executors": s.max_executors,
+                "targets": dict(s.targets),
+            },
+            share=s.share,
         )
-        with Journal(self.journal_path, run) as journal:
-            probe = _Probe(self, topology, window_s)
-            chosen = system("attach", planner_constants=self._constants())
-            scaler = chosen.autoscaler(
-                topology, probe, self, mode, lambda decision: self._record(journal, decision)
-            )
-            scaler.planner = _ExecutorsOnly(scaler.planner)
-            probe.begin(clock.now())
-            for end in window_ends(clock, window_s, self._stop):
-                scaler.step(end.at, end.gap)
-                if set(self.watch.latest) != set(topology.names):
-                    return
 
-    def _constants(self) -> dict[str, Any]:
-        return {
-            "target_s": self.settings["target_latency_s"],
-            "cores": self.executors.cores,
-            "max_executors": self.settings["max_executors"],
-        }
-
-    def _record(self, journal: Journal, decision: Decision) -> None:
+    def _record(self, journal: Journal, learned: Learned, decision: Decision) -> None:
         before = self.last.plan.executors if self.last and self.last.plan else None
         self.last = decision
         if decision.plan is not None:
             if decision.plan.executors != before:
-                log.warning(
-                    "foretide %s %s executors: %s",
+                log.info(
+                    "foretide attach outcome=%s executors=%s was=%s reason=%s",
                     decision.outcome,
                     decision.plan.executors,
+                    before,
                     self.advice,
                 )
             self.advised.set()
         journal.append(decision)
-
-
-class _Probe:
-    def __init__(self, attachment: Attachment, topology: Topology, window_s: float) -> None:
-        self.attachment = attachment
-        self.topology = topology
-        self.window_s = window_s
-
-    def begin(self, now: float) -> None:
-        """Forget what happened before the first window."""
-        self.attachment.watch.begin(now)
-        self.attachment.executors.utilization(now)
-        for query in self.attachment.spark.streams.active:
-            self.attachment.executors.busy_s(query)
-
-    def read(self, now: float) -> Snapshot:
-        a = self.attachment
-        hosts = a.executors.utilization(now)
-        running = {query_name(q.name, str(q.id)): q for q in a.spark.streams.active}
-        if not running:
-            raise NotReady("no streaming query is running")
-        at_work = {
-            n: q
-            for n, q in running.items()
-            if n in a.watch.latest or str(q.id) not in a.listener.idle
-        }
-        busy = {n: a.executors.busy_s(q) for n, q in at_work.items()}
-        return a.watch.snapshot(
-            self.topology, now, self.window_s, Cluster(a.executors.slots(), busy, hosts or None)
-        )
+        learned.note(decision)
 
 
 def attach(
@@ -224,34 +195,47 @@ def attach(
     *,
     target_latency_s: float = 10.0,
     max_executors: int = 10,
-    mode: Mode = "advise",
-    window_s: float = 10.0,
+    mode: AttachMode = "advise",
+    window_s: float = 5.0,
     edges: Mapping[str, Sequence[str]] | None = None,
     run_dir: str | Path | None = None,
+    share: float = 0.99,
+    targets: Mapping[str, float] | None = None,
+    priorities: Mapping[str, float] | None = None,
+    lead_s: float | None = None,
 ) -> Attachment:
     """Watch the streaming queries of a running application and advise (or, with ``mode="act"``,
     set) its number of executors.
 
-    ``edges`` maps a query's name to those it reads from, where Foretide cannot see it from sources
-    and sinks. The journal is written to ``run_dir`` (default ``runs/attach-<time>``); ``foretide
+    ``share`` of the events should be done within ``target_latency_s``; ``targets`` and
+    ``priorities`` are per query. ``edges`` maps a query's name to those it reads from, where
+    sources and sinks do not show it. ``lead_s`` is the lead time of an executor until one was
+    measured. The journal is written to ``run_dir`` (default ``runs/attach-<time>``); ``foretide
     dashboard`` opens it.
     """
-    if target_latency_s <= 0 or window_s <= 0 or max_executors < 1:
-        raise InvalidConfig(
-            "attach needs target_latency_s > 0, window_s > 0 and max_executors >= 1"
-        )
-    if mode not in ("advise", "act"):
-        raise InvalidConfig(f"'{mode}' is not a mode: advise or act")
-    if mode == "act" and spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+    settings = AttachSettings(
+        target_latency_s,
+        share,
+        max_executors,
+        mode,
+        window_s,
+        edges or {},
+        Path(run_dir) if run_dir else None,
+        targets or {},
+        priorities or {},
+        lead_s,
+    )
+    return attached(spark, settings)
+
+
+def attached(spark: SparkSession, settings: AttachSettings) -> Attachment:
+    """``attach`` with its settings as a record."""
+    if (
+        settings.mode == "act"
+        and spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true"
+    ):
         raise InvalidConfig(
             "Spark's dynamic allocation is on and would fight with Foretide: set "
             "spark.dynamicAllocation.enabled=false"
         )
-    where = Path(run_dir) if run_dir else Path("runs") / time.strftime("attach-%Y%m%d-%H%M%S")
-    settings = {
-        "target_latency_s": target_latency_s,
-        "max_executors": max_executors,
-        "mode": mode,
-        "window_s": window_s,
-    }
-    return Attachment(spark, settings, edges or {}, where)
+    return Attachment(spark, settings)

@@ -1,71 +1,122 @@
-"""Watching somebody's streaming queries: what Spark reports of each micro-batch, as samples.
+"""What Spark reports of each micro-batch, as records: the step from a progress report's JSON to a
+``BatchReport``, and the graph of queries that follows from their sources and sinks.
 
-Owns the step from query progress to records. Nothing in the watched queries changes, so some
-figures are estimates, and which ones is said here: a source that does not tell how far behind it is
-has a backlog of what arrived since its last batch began, and an event's latency is taken from the
-cadence: it waits up to one batch interval and then for its batch to end.
+Pure: no Spark, no clock.
 """
 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
-from foretide import quantities
-from foretide.errors import NotReady
-from foretide.model import Host, Latency, Sample, Snapshot
 from foretide.topology import Operator, Topology
+
+Offsets = Mapping[str, int]
+"""Offsets by partition, named ``topic/partition``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """One micro-batch of a query: when it started, how long it took, how many events it took in,
-    and how many it left waiting (None when no source tells)."""
+class SourceReport:
+    """One source in one micro-batch. ``latest`` are the newest offsets when the batch was planned,
+    ``end`` those that it took in; None where the source has no offsets that count events.
+    """
+
+    description: str
+    events: float
+    end: Offsets | None = None
+    latest: Offsets | None = None
+
+    @property
+    def left(self) -> float | None:
+        """Events that were there when the batch was planned and that it did not take in."""
+        if self.end is None or self.latest is None:
+            return None
+        return float(sum(max(0, n - self.end.get(p, n)) for p, n in self.latest.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """One micro-batch of a query as Spark reports it when the batch has ended. ``planned_at`` is
+    when its sources were asked for their newest offsets. ``ran`` is False for the report of a
+    trigger that found nothing to do.
+    """
 
     query: str
+    run_id: str
+    batch_id: int
     started_at: float
+    planned_at: float
     duration_s: float
-    rows: float
-    behind: float | None
-    sources: tuple[str, ...]
+    events: float
+    sources: tuple[SourceReport, ...]
     sink: str
+    ran: bool = True
 
     @property
     def ended_at(self) -> float:
         return self.started_at + self.duration_s
 
+    @property
+    def left(self) -> float | None:
+        """Events left waiting over all sources that report it; None when none does."""
+        known = [left for s in self.sources if (left := s.left) is not None]
+        return sum(known) if known else None
 
-def parsed(progress: Mapping[str, Any]) -> Batch:
+    @property
+    def partitions(self) -> int | None:
+        """Partitions of all sources together; None unless every source has some."""
+        counts = [len(s.latest or s.end or ()) for s in self.sources]
+        return sum(counts) if counts and all(counts) else None
+
+
+def parsed(progress: Mapping[str, Any]) -> BatchReport:
     """A batch from Spark's progress report (its JSON form). A query without a name goes by its id."""
-    lags = [lag for s in progress["sources"] if (lag := _lag(s)) is not None]
-    return Batch(
+    duration_ms = progress["durationMs"]
+    started_at = datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp()
+    return BatchReport(
         query=query_name(progress.get("name"), progress["id"]),
-        started_at=datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp(),
-        duration_s=progress["durationMs"].get("triggerExecution", 0) / 1e3,
-        rows=float(progress["numInputRows"]),
-        behind=sum(lags) if lags else None,
-        sources=tuple(s["description"] for s in progress["sources"]),
+        run_id=str(progress.get("runId", "")),
+        batch_id=int(progress.get("batchId", -1)),
+        started_at=started_at,
+        planned_at=started_at + duration_ms.get("latestOffset", 0) / 1e3,
+        duration_s=duration_ms.get("triggerExecution", 0) / 1e3,
+        events=float(progress["numInputRows"]),
+        sources=tuple(_source(s) for s in progress["sources"]),
         sink=progress["sink"]["description"],
+        ran="addBatch" in duration_ms or progress["numInputRows"] > 0,
     )
 
 
-def _lag(source: Mapping[str, Any]) -> float | None:
-    """Events that a source left waiting, where it tells: Spark gives the mean over its partitions,
-    which its offsets name.
+def _source(source: Mapping[str, Any]) -> SourceReport:
+    return SourceReport(
+        source["description"],
+        float(source.get("numInputRows", 0)),
+        partition_offsets(source.get("endOffset")),
+        partition_offsets(source.get("latestOffset")),
+    )
+
+
+def partition_offsets(offset: Any) -> dict[str, int] | None:
+    """Offsets that count events, by partition: Kafka's and those of the same shape. Other offsets
+    (a file log's number, a table's version) are None.
+
+    >>> partition_offsets({"raw": {"0": 60, "1": 7}}), partition_offsets({"logOffset": 3})
+    ({'raw/0': 60, 'raw/1': 7}, None)
     """
-    mean, end = (source.get("metrics") or {}).get("avgOffsetsBehindLatest"), source.get("endOffset")
-    if mean is None:
+    if not isinstance(offset, dict) or not offset:
         return None
-    partitions = (
-        sum(len(p) for p in end.values() if isinstance(p, dict)) if isinstance(end, dict) else 0
-    )
-    return float(mean) * max(1, partitions)
+    flat = {}
+    for topic, partitions in offset.items():
+        if not isinstance(partitions, dict):
+            return None
+        for partition, value in partitions.items():
+            if not isinstance(value, int) or isinstance(value, bool):
+                return None
+            flat[f"{topic}/{partition}"] = value
+    return flat or None
 
 
 def query_name(name: str | None, identity: str) -> str:
@@ -81,17 +132,18 @@ def query_name(name: str | None, identity: str) -> str:
 
 
 def place_of(description: str) -> str | None:
-    """What a source or sink reads or writes, when its description says: the text in its brackets,
-    without a file scheme.
+    """What a source or sink reads or writes, where its description names it: the text in its
+    brackets, without a file scheme.
 
-    >>> place_of("FileStreamSource[file:/data/clean]"), place_of("FileSink[/data/clean]"), place_of("NoopTable")
-    ('/data/clean', '/data/clean', None)
+    >>> place_of("FileStreamSource[file:/data/clean]"), place_of("FileSink[/data/clean]")
+    ('/data/clean', '/data/clean')
+    >>> place_of("NoopTable")
     """
-    found = re.search(r"\[([^\]=]+)\]", description)
-    return re.sub(r"^file:/*", "/", found.group(1)).rstrip("/") if found else None
+    match = re.search(r"\[([^\]=]+)\]", description)
+    return re.sub(r"^file:/*", "/", match.group(1)).rstrip("/") if match else None
 
 
-def found_edges(latest: Mapping[str, Batch]) -> dict[str, tuple[str, ...]]:
+def edges_between(latest: Mapping[str, BatchReport]) -> dict[str, tuple[str, ...]]:
     """consumer -> producers, where a sink of one query is a source of another."""
     writers = {
         place: name for name, batch in latest.items() if (place := place_of(batch.sink)) is not None
@@ -99,9 +151,9 @@ def found_edges(latest: Mapping[str, Batch]) -> dict[str, tuple[str, ...]]:
     return {
         name: tuple(
             dict.fromkeys(
-                writers[p]
+                writers[place]
                 for s in batch.sources
-                if (p := place_of(s)) in writers and writers[p] != name
+                if (place := place_of(s.description)) in writers and writers[place] != name
             )
         )
         for name, batch in latest.items()
@@ -109,10 +161,12 @@ def found_edges(latest: Mapping[str, Batch]) -> dict[str, tuple[str, ...]]:
 
 
 def topology_of(
-    latest: Mapping[str, Batch], edges: Mapping[str, Sequence[str]], max_slots: int
+    latest: Mapping[str, BatchReport], edges: Mapping[str, Sequence[str]], max_slots: int
 ) -> Topology:
-    """The watched queries as a graph: edges that were given, else those that were found."""
-    inputs = {**found_edges(latest), **{c: tuple(p) for c, p in edges.items()}}
+    """The watched queries as a graph: the edges of the settings, else those that sources and sinks
+    show.
+    """
+    inputs = {**edges_between(latest), **{c: tuple(p) for c, p in edges.items()}}
     known = {c: tuple(p for p in inputs.get(c, ()) if p in latest) for c in latest}
     return Topology(
         tuple(
@@ -120,104 +174,3 @@ def topology_of(
             for n in sorted(latest)
         )
     )
-
-
-def latency(batches: Sequence[Batch], interval_s: float, target_s: float | None) -> Latency | None:
-    """Estimated from the cadence: an event of a batch waited a uniform share of the interval, then
-    for the batch to end.
-    """
-    steps = (np.arange(20) + 0.5) / 20 * interval_s
-    busy = [b for b in batches if b.rows]
-    if not busy:
-        return None
-    ages_s = np.concatenate([steps + b.duration_s for b in busy])
-    weights = np.repeat([b.rows / 20 for b in busy], 20)
-    return quantities.latency(ages_s, weights, target_s)
-
-
-@dataclass(frozen=True, slots=True)
-class Cluster:
-    """What the application has: slots over all executors, how busy each executor is, task seconds
-    in this window of every query that is at work, the graph's and others."""
-
-    slots: int
-    busy_s: Mapping[str, float | None]
-    hosts: tuple[Host, ...] | None = None
-
-
-class Watch:
-    """Collects batches as Spark reports them (any thread) and gives them out per window."""
-
-    def __init__(self, target_s: float | None = None) -> None:
-        self.target_s = target_s
-        self.latest: dict[str, Batch] = {}
-        self._batches: list[Batch] = []
-        self._carried_s: dict[str, float] = {}
-        self._lock = threading.Lock()
-
-    def add(self, batch: Batch) -> None:
-        with self._lock:
-            self._batches.append(batch)
-            self.latest[batch.query] = batch
-
-    def begin(self, now: float) -> None:
-        """Windows count from now: what ended before belongs to none."""
-        with self._lock:
-            self._batches = [b for b in self._batches if b.ended_at > now]
-            self._carried_s.clear()
-
-    def forget(self, query: str) -> None:
-        """The query ended."""
-        with self._lock:
-            self.latest.pop(query, None)
-            self._batches = [b for b in self._batches if b.query != query]
-
-    def snapshot(
-        self, topology: Topology, now: float, window_s: float, cluster: Cluster
-    ) -> Snapshot:
-        """The window that ends now. Batches that ended in it are taken out."""
-        with self._lock:
-            ended = [b for b in self._batches if b.ended_at <= now]
-            self._batches = [b for b in self._batches if b.ended_at > now]
-            latest = dict(self.latest)
-        missing = [n for n in dict.fromkeys((*topology.names, *cluster.busy_s)) if n not in latest]
-        if missing:  # executors given back without them in the sum could be the ones they work on
-            raise NotReady(
-                f"no batch of {', '.join(missing)} was reported yet: executors stay until its "
-                "first one ends"
-            )
-        samples = {}
-        for name in topology.names:
-            mine = [b for b in ended if b.query == name]
-            rows, last = sum(b.rows for b in mine), latest[name]
-            samples[name] = Sample(
-                arrived=rows,
-                processed=rows,
-                backlog=rows / window_s * max(0.0, now - last.started_at)
-                if last.behind is None
-                else last.behind,
-                replicas=cluster.slots,
-                busy_s=self._busy_s(name, cluster.busy_s.get(name), rows),
-                offered=rows if name in topology.sources else None,
-                latency=latency(mine, window_s / max(1, len(mine)), self.target_s),
-                batches=float(len(mine)),
-                batch_s=sum(b.duration_s for b in mine) / len(mine) if mine else None,
-            )
-        leaving = [b for b in ended if b.query in topology.sinks]
-        return Snapshot(
-            now,
-            window_s,
-            samples,
-            cluster.hosts,
-            latency(leaving, window_s / max(1, len(leaving)), self.target_s),
-        )
-
-    def _busy_s(self, name: str, now_s: float | None, rows: float) -> float | None:
-        """Task seconds belong to the window in which their batch's events are counted: until then
-        they are carried along.
-        """
-        total = self._carried_s.pop(name, 0.0) + (now_s or 0.0)
-        if rows == 0:
-            self._carried_s[name] = total
-            return 0.0
-        return total or None

@@ -29,7 +29,7 @@ from foretide.journal import Journal, Run
 from foretide.learned import Learned, learned_path
 from foretide.model import Decision, Mode, Prices
 from foretide.spark.control.actuator import PipelineActuator
-from foretide.spark.control.executors import Executors
+from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.java import check_java, shielded
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.declare.pipeline import Pipeline
@@ -121,7 +121,7 @@ class LiveRun:
         self, running: Running, observe: Observer, steps: int | None, started: Callable[[Run], None]
     ) -> tuple[Run, list[Decision]]:
         clock, stop = WallClock(), threading.Event()
-        executors = Executors(running.spark)
+        executors = ExecutorPool(running.spark)
         probe = PipelineProbe(running, executors, self.target_latency_s)
         run = Run(
             self.pipeline.name,

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from foretide.errors import NotReady
 from foretide.model import Host, Latency, Sample, Snapshot
-from foretide.spark.control.executors import Executors
+from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.run.accounts import Window
 from foretide.spark.run.running import Running
 from foretide.spark.worker.stamps import latency
@@ -22,7 +22,7 @@ class PipelineProbe:
     """Reads one running pipeline. The first read only opens the first window."""
 
     def __init__(
-        self, running: Running, executors: Executors, target_latency_s: float | None = None
+        self, running: Running, executors: ExecutorPool, target_latency_s: float | None = None
     ) -> None:
         self.running = running
         self.executors = executors

@@ -41,7 +41,9 @@ class FirstWindow:
 
     def __call__(self, running: Running, name: str, delivery: Delivery) -> None:
         if self.probe is None:
-            self.probe = PipelineProbe(running, ExecutorPool(running.spark), target_latency_s=1000.0)
+            self.probe = PipelineProbe(
+                running, ExecutorPool(running.spark), target_latency_s=1000.0
+            )
             with pytest.raises(NotReady):
                 self.probe.read(running.started_at)
 

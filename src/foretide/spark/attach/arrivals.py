@@ -17,6 +17,9 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
+
+from foretide import quantities
 from foretide.model import Latency
 from foretide.spark.attach.progress import BatchReport, Offsets, SourceReport
 
@@ -199,22 +202,10 @@ def _ages(
 
 def latency_of(ages: Sequence[tuple[float, float]], target_s: float | None) -> Latency | None:
     """Figures of (age in seconds, events) pairs; None without events."""
-    count = sum(weight for _, weight in ages)
-    if not count:
+    if not ages:
         return None
-    ordered = sorted(ages)
-
-    def quantile(q: float) -> float:
-        left = q * count
-        for value, weight in ordered:
-            left -= weight
-            if left <= 1e-9:
-                return value * 1e3
-        return ordered[-1][0] * 1e3
-
-    mean_ms = 1e3 * sum(value * weight for value, weight in ages) / count
-    within = None if target_s is None else sum(w for value, w in ages if value <= target_s)
-    return Latency(count, mean_ms, quantile(0.5), quantile(0.9), quantile(0.99), within)
+    ages_s, events = np.array(ages).T
+    return quantities.latency(ages_s, events, target_s)
 
 
 def trigger_interval_s(batches: Sequence[BatchReport]) -> float | None:

@@ -39,7 +39,7 @@ def test_visits_are_the_description_s(spark: SparkSession, tmp_path: Path, name:
     burst = Load("burst", np.array([float(EVENTS)]), 1.0)
     with Running(described(wanted, burst), spark, tmp_path) as running:
         running.wait(120)
-        came = {n: running.consumed(n) for n in wanted.topology.names}
+        came = {n: running.accounts.consumed(n) for n in wanted.topology.names}
     for operator, visits in wanted.visits().items():
         deviation = np.sqrt(EVENTS * visits)
         assert abs(came[operator] - EVENTS * visits) < 4 * deviation

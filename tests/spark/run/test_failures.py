@@ -27,6 +27,10 @@ from foretide.spark.worker.tasks import EventFailed
         ),
         (RuntimeError("\nCaused by: odd\n\tat y"), "operator 'a' stopped: Caused by: odd"),
         (
+            RuntimeError("thrown from the Python worker:\n  File x\nValueError: too odd\n\tat y"),
+            "operator 'a' stopped: ValueError: too odd$",
+        ),
+        (
             RuntimeError("Traceback\n  File x\nFileNotFoundError: [Errno 2] gone"),
             "operator 'a': .* has vanished; restore",
         ),

@@ -152,6 +152,12 @@ def test_every_row_carries_the_stamp_of_its_event() -> None:
     ]
 
 
+def test_a_function_may_drop_every_event_of_a_batch() -> None:
+    report, made = ran(run_events, lambda event: None, None)
+    assert made == []
+    assert report.processed == 6
+
+
 def test_a_function_may_give_one_dict_again_and_again() -> None:
     same: dict[str, Any] = {}
 

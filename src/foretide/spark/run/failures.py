@@ -37,5 +37,7 @@ def explain(name: str, error: BaseException, path: Path) -> PipelineFailed:
             f"operator '{name}': {lost} has vanished; restore {path} from a copy, or start in "
             "another directory"
         )
-    first = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    return PipelineFailed(f"operator '{name}' stopped: {first}")
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Invalid)\b.*: ", line)]
+    cause = raised[-1] if lines[0].endswith(":") and raised else lines[0]
+    return PipelineFailed(f"operator '{name}' stopped: {cause}")

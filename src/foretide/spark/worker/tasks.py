@@ -111,7 +111,11 @@ def run_events(work: Work, add: Add) -> Body:
                 [c for c in batch.schema.names if c not in (STAMP, KEY)]
             ).to_pylist()
             rows, of = _rows(work, events, meter)
-            stamps = batch.column(STAMP) if of is None else batch.column(STAMP).take(pa.array(of))
+            stamps = (
+                batch.column(STAMP)
+                if of is None
+                else batch.column(STAMP).take(pa.array(of, pa.int64()))
+            )
             made = _arrow(work, rows, stamps, of, meter.report) if rows else None
             meter.batch(batch, perf_counter() - started)
             if made is not None:

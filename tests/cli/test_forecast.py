@@ -66,7 +66,7 @@ def test_a_csv_file_is_a_load(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (("stable", "--models", "bsic"), "did you mean 'basic'"),
-        (("stable", "--models", ","), "names nobody"),
+        (("stable", "--models", ","), "--models is empty"),
         (("nowhere.csv",), "nowhere.csv"),
         (("stable:days=1", "--models", "basic", "--horizon", "900"), "too few"),
     ],

@@ -93,7 +93,7 @@ def test_a_csv_with_speed_and_scale(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (("compare", "--systems", "sera"), "did you mean 'srea'"),
-        (("compare", "--systems", ","), "names nobody"),
+        (("compare", "--systems", ","), "--systems is empty"),
         (("simulate", "--app", "twiter-linear"), "did you mean 'twitter-linear'"),
         (("simulate", "--load", "perodic"), "did you mean 'periodic'"),
         (("simulate", "--window", "0"), "more than 0 seconds"),

@@ -1,5 +1,4 @@
 import os
-import time
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretide.errors import InvalidConfig
-from foretide.load import LOADS, Load, load, read_csv
+from foretide.load import LOADS, Load, load
 
 TRACES = Path(os.environ.get("FORETIDE_TRACES", Path(__file__).parents[2] / "shared" / "traces"))
 
@@ -73,70 +72,6 @@ def test_parameters_go_into_the_name() -> None:
 def test_an_unknown_name_offers_the_nearest() -> None:
     with pytest.raises(InvalidConfig, match="did you mean 'periodic'"):
         load("perodic")
-
-
-def write(path: Path, text: str) -> Path:
-    path.write_text(text)
-    return path
-
-
-def test_csv_traces(tmp_path: Path) -> None:
-    iso = "timestamp,rate\n2024-05-01T00:00:00,60\n2024-05-01T00:01:00,0\n2024-05-01T00:02:00,90\n"
-    path = write(tmp_path / "a.csv", iso)
-    trace = load(path)
-    assert (trace.name, trace.interval_s, trace.counts.tolist()) == ("a", 60.0, [60, 0, 90])
-    assert load(str(path), speed=1, scale=2).rates().tolist() == [120, 0, 180]
-    numbers = write(tmp_path / "b.csv", "timestamp,rate\n0,1.5\n5,2\n")
-    assert read_csv(numbers).rates().tolist() == [0.3, 0.4]
-
-
-def test_a_trace_reads_the_same_in_every_time_zone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In New York the hour after 02:00 of that night does not exist: taken for local time, the
-    stamps would go backward.
-    """
-    stamps = (
-        "2015-03-08T01:30:00",
-        "2015-03-08T02:00:00",
-        "2015-03-08T02:30:00",
-        "2015-03-08T03:00:00",
-    )
-    path = write(tmp_path / "night.csv", "timestamp,rate\n" + "".join(f"{s},1\n" for s in stamps))
-    monkeypatch.setenv("TZ", "America/New_York")
-    time.tzset()
-    try:
-        assert (read_csv(path).interval_s, len(read_csv(path))) == (1800.0, 4)
-    finally:
-        monkeypatch.undo()
-        time.tzset()
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("time,count\n1,2\n", "first line must be 'timestamp,rate', it is 'time,count'"),
-        ("", "first line must be 'timestamp,rate'"),
-        ("timestamp,rate\n0,1\n", "has 1 rows"),
-        ("timestamp,rate\n0,1\n1,abc\n", "line 3: rate 'abc' must be a number from 0 to 1e.15"),
-        ("timestamp,rate\n0,1\n1,1e300\n", "line 3: rate '1e300' must be a number from 0"),
-        ("timestamp,rate\n0,1\nnan,2\n2,3\n", "line 3: time stamp 'nan' is neither"),
-        ("timestamp,rate\n0,1\n1," + "5" * 200_000 + "\n", "line 3: not CSV: field larger"),
-        ("timestamp,rate\n0,1\n1\n", "line 3: rate ''"),
-        ("timestamp,rate\n0,1\n1,-2\n", "line 3: rate '-2'"),
-        ("timestamp,rate\n0,1\nmonday,2\n", "line 3: time stamp 'monday' is neither"),
-        ("timestamp,rate\n5,1\n1,2\n", "row 2: time stamps must not go backward"),
-        ("timestamp,rate\n5,1\n5,2\n", "interval between rows is unknown"),
-    ],
-)
-def test_csv_errors_say_where(tmp_path: Path, text: str, says: str) -> None:
-    with pytest.raises(InvalidConfig, match=says):
-        load(write(tmp_path / "bad.csv", text))
-
-
-def test_missing_file_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(InvalidConfig, match=r"cannot read the load .*none\.csv: No such file"):
-        load(tmp_path / "none.csv")
 
 
 @pytest.mark.parametrize(

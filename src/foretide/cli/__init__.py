@@ -9,12 +9,14 @@ from __future__ import annotations
 import sys
 import warnings
 from io import TextIOWrapper
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from foretide import __version__
 from foretide.cli import (
     bench,
+    calibrate,
     catalog,
     dashboard,
     demo,
@@ -57,6 +59,12 @@ def _warned(message: Warning | str, category: type[Warning], *where: Any, **more
         _shown(message, category, *where, **more)
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"foretide {__version__}")
+        raise typer.Exit
+
+
 app = _App(
     name="foretide",
     help="Scales streaming pipelines on Apache Spark before the load arrives.",
@@ -65,11 +73,23 @@ app = _App(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="the version")
+    ] = False,
+) -> None:
+    """Scales streaming pipelines on Apache Spark before the load arrives."""
+
+
 app.command("demo")(demo.command)
 app.command("run")(run.command)
 app.command("dashboard")(dashboard.command)
 app.command("simulate")(simulate.simulate)
 app.command("compare")(simulate.compare)
+app.command("calibrate")(calibrate.command)
 app.command("forecast")(forecast.command)
 app.command("report")(report.command)
 app.command("systems")(systems.list_systems)

@@ -12,12 +12,18 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from foretide.cli.out import console, labelled, say, titled
+from foretide.cli.out import check_writable, console, labelled, say, titled
+from foretide.cli.simulate import (
+    CountColumnOption,
+    RateColumnOption,
+    TimeColumnOption,
+    UnitOption,
+)
 from foretide.errors import InvalidConfig
 from foretide.forecast import FORECASTERS
 from foretide.forecast.evaluate import stride
 from foretide.forecast.leaderboard import Leaderboard, leaderboard
-from foretide.load import Load
+from foretide.load import CsvFormat, Load
 from foretide.load import load as load_named
 from foretide.report.forecasts import COLUMNS, cell, verdict, write_forecasts
 
@@ -38,6 +44,10 @@ def command(
             help="score every n-th window; default: about 2,000 windows of the last sixth", min=1
         ),
     ] = None,
+    time_column: TimeColumnOption = None,
+    count_column: CountColumnOption = None,
+    rate_column: RateColumnOption = None,
+    unit: UnitOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="one JSON object on standard output, nothing else")
     ] = False,
@@ -49,30 +59,35 @@ def command(
 
     Example: [bold]foretide forecast periodic --models basic,auto --horizon 6[/]
     """
-    found_load = load_named(load)
-    step = every or stride(len(found_load))
+    if report is not None:
+        check_writable(report)
+    series = load_named(load, form=CsvFormat(time_column, count_column, rate_column, unit))
+    for note in series.notes:
+        labelled("note:", "cyan", note)
+    step = every or stride(len(series))
     with Console(stderr=True).status("") as status:
-        found = leaderboard(
-            found_load.rates(),
-            _chosen(models),
+        board = leaderboard(
+            series.rates(),
+            _models(models),
             horizon,
             seeds,
             step,
             lambda model: status.update(f"{model} ..."),
         )
-    for name, why in found.left_out.items():
+    for name, why in board.left_out.items():
         labelled("left out:", "yellow", f"{name}: {why}")
     if report is not None:
-        write_forecasts(report, found_load, found, shlex.join(["foretide", *sys.argv[1:]]))
+        write_forecasts(report, series, board, shlex.join(["foretide", *sys.argv[1:]]))
     if as_json:
-        sys.stdout.write(json.dumps(as_dict(found_load, found), allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(as_dict(series, board), allow_nan=False) + "\n")
         return
-    _print(found_load, found)
+    _print(series, board)
     if report is not None:
         say(f"report: {report}")
 
 
 def as_dict(load: Load, found: Leaderboard) -> dict[str, object]:
+    """The JSON contract of ``foretide forecast``."""
     return {
         "load": load.name,
         "rows": len(load),
@@ -82,12 +97,12 @@ def as_dict(load: Load, found: Leaderboard) -> dict[str, object]:
     }
 
 
-def _chosen(names: str) -> list[str] | None:
+def _models(names: str) -> list[str] | None:
     if names.strip() == "all":
         return None
     wanted = list(dict.fromkeys(filter(None, (n.strip() for n in names.split(",")))))
     if not wanted:
-        raise InvalidConfig("--models names nobody: give names with commas between, or 'all'")
+        raise InvalidConfig("--models is empty: give names with commas between, or 'all'")
     return [FORECASTERS[n].name for n in wanted]
 
 
@@ -100,6 +115,6 @@ def _print(load: Load, found: Leaderboard) -> None:
         table.add_column(label, justify="right")
     for score in found.scores:
         table.add_row(score.model, *(cell(score, key) for _, key in SHOWN))
-    told = console()
-    told.print(table)
-    told.print(verdict(found))
+    screen = console()
+    screen.print(table)
+    screen.print(verdict(found))

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from foretide.errors import InvalidConfig
 
 WIDE = 400
 
@@ -36,3 +41,16 @@ def labelled(label: str, style: str, text: str) -> None:
 def titled(title: str) -> Table:
     """A plain table that also reads well when piped to a file."""
     return Table(title=Text(title), title_justify="left", box=None, pad_edge=False)
+
+
+def check_writable(file: Path) -> None:
+    """Raise InvalidConfig where a report could not be written, before the work for it is done."""
+    if file.is_dir():
+        raise InvalidConfig(f"--report {file} is a directory: give a file, as {file}/report.html")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        writable = os.access(file if file.exists() else file.parent, os.W_OK)
+    except OSError as error:
+        raise InvalidConfig(f"--report {file} cannot be written: {error.strerror}") from error
+    if not writable:
+        raise InvalidConfig(f"--report {file} cannot be written: choose another place")

@@ -5,30 +5,35 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from foretide import report as html
-from foretide.apps import app as app_named
-from foretide.cli.out import console, labelled, say, titled
+from foretide.cli.out import check_writable, console, labelled, say, titled
+from foretide.cli.progress import QUICK_WINDOWS, progress, warn_if_slow
+from foretide.cli.scenario import Options, build
 from foretide.config import Settings, load_settings
 from foretide.errors import InvalidConfig
 from foretide.figures.comparison import Comparison
 from foretide.figures.saving import percent
-from foretide.load import load as load_named
+from foretide.load import CsvFormat
+from foretide.model import Prices
 from foretide.report.words import FIGURES, verdict
 from foretide.sim import compare as comparing
-from foretide.systems import SYSTEMS, System, system
+from foretide.systems import SYSTEMS, System
+from foretide.systems import system as named
 
-AppOption = Annotated[str, typer.Option("--app", help="the pipeline; see: foretide apps")]
+AppOption = Annotated[
+    str,
+    typer.Option(
+        "--app",
+        help="an app (see: foretide apps), a run's folder, or MODULE:PIPELINE, which is profiled",
+    ),
+]
 LoadOption = Annotated[
     str | None,
     typer.Option(
@@ -39,8 +44,23 @@ SpeedOption = Annotated[
     float | None, typer.Option(help="rows of the load per second of run time; default: as recorded")
 ]
 ScaleOption = Annotated[float, typer.Option(help="factor on the load's counts")]
+TimeColumnOption = Annotated[str | None, typer.Option(help="the CSV file's column of time stamps")]
+CountColumnOption = Annotated[str | None, typer.Option(help="its column of events per row")]
+RateColumnOption = Annotated[str | None, typer.Option(help="its column of events per second")]
+UnitOption = Annotated[
+    str | None, typer.Option(help="unit of numeric time stamps: s, ms, us or ns; default: guessed")
+]
 WindowOption = Annotated[
     float | None, typer.Option("--window", help="seconds between two plans; default: the app's own")
+]
+TargetOption = Annotated[
+    float | None, typer.Option("--target", help="latency target in seconds; default: the app's own")
+]
+PriceOption = Annotated[
+    str | None, typer.Option(help="what a replica costs, as 0.19/h; starts and stops in proportion")
+]
+ProfileOption = Annotated[
+    float, typer.Option("--profile", help="seconds that MODULE:PIPELINE is profiled for", min=10)
 ]
 SeedOption = Annotated[int, typer.Option(help="the same seed gives the same events", min=0)]
 EngineOption = Annotated[
@@ -65,17 +85,32 @@ JsonOption = Annotated[
 ReportOption = Annotated[
     Path | None, typer.Option("--report", help="write an HTML report to this file")
 ]
+SystemOption = Annotated[
+    str | None, typer.Option("--system", help="the system that scales; see: foretide systems")
+]
+SystemsOption = Annotated[str, typer.Option("--systems", help="names with commas between, or: all")]
+ProcessesOption = Annotated[
+    int | None, typer.Option(help="systems run side by side; default: one per core", min=1)
+]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help=f"only the last {QUICK_WINDOWS:,} windows of the load")
+]
 
 
 def simulate(
     app: AppOption = "twitter-linear",
     load: LoadOption = None,
-    system_name: Annotated[
-        str | None, typer.Option("--system", help="who scales; see: foretide systems (srea)")
-    ] = None,
+    system_name: SystemOption = None,
     speed: SpeedOption = None,
     scale: ScaleOption = 1.0,
+    time_column: TimeColumnOption = None,
+    count_column: CountColumnOption = None,
+    rate_column: RateColumnOption = None,
+    unit: UnitOption = None,
     window_s: WindowOption = None,
+    target_s: TargetOption = None,
+    price: PriceOption = None,
+    profile_s: ProfileOption = 60.0,
     seed: SeedOption = 1,
     engine: EngineOption = "auto",
     lead_s: LeadOption = None,
@@ -88,44 +123,36 @@ def simulate(
 
     Example: [bold]foretide simulate --app twitter-linear --load twitter-smoothed --system srea[/]
     """
-    told, found = _told(settings), app_named(app)
-    offered = load_named(load or found.load, speed, scale)
-    case = comparing.Scenario(
-        found,
-        offered,
-        found.window_s if window_s is None else window_s,
-        seed,
-        told.prices,
-        comparing.engine_named(engine),
-        lead_s=lead_s,
-        cores=cores,
-    )
-    _run(
-        case,
-        [system(system_name) if system_name else told.system.build()],
-        as_json,
-        report,
-        processes=1,
-    )
+    own = _settings(settings)
+    system = named(system_name) if system_name else own.system.build()
+    form = CsvFormat(time_column, count_column, rate_column, unit)
+    options = Options(
+        app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price, profile_s
+    )  # fmt: skip
+    _run(options, own.prices, [system], as_json, report, processes=1)
 
 
 def compare(
     app: AppOption = "twitter-linear",
     load: LoadOption = None,
-    systems: Annotated[
-        str, typer.Option("--systems", help="names with commas between, or: all")
-    ] = "all",
+    systems: SystemsOption = "all",
     speed: SpeedOption = None,
     scale: ScaleOption = 1.0,
+    time_column: TimeColumnOption = None,
+    count_column: CountColumnOption = None,
+    rate_column: RateColumnOption = None,
+    unit: UnitOption = None,
     window_s: WindowOption = None,
+    target_s: TargetOption = None,
+    price: PriceOption = None,
+    profile_s: ProfileOption = 60.0,
+    quick: QuickOption = False,
     seed: SeedOption = 1,
     engine: EngineOption = "auto",
     lead_s: LeadOption = None,
     cores: CoresOption = None,
     settings: SettingsOption = None,
-    processes: Annotated[
-        int | None, typer.Option(help="systems run side by side; default: one per core", min=1)
-    ] = None,
+    processes: ProcessesOption = None,
     as_json: JsonOption = False,
     report: ReportOption = None,
 ) -> None:
@@ -134,81 +161,60 @@ def compare(
     Example: [bold]foretide compare --app twitter-linear --systems srea,static --report
     compare.html[/]
     """
-    told, found = _told(settings), app_named(app)
-    offered = load_named(load or found.load, speed, scale)
-    case = comparing.Scenario(
-        found,
-        offered,
-        found.window_s if window_s is None else window_s,
-        seed,
-        told.prices,
-        comparing.engine_named(engine),
-        lead_s=lead_s,
-        cores=cores,
-    )
-    own = [replace(told.system.build(), name=settings.stem)] if settings else []
-    _run(case, [*_chosen(systems), *own], as_json, report, processes)
+    own = _settings(settings)
+    extra = [replace(own.system.build(), name=settings.stem)] if settings else []
+    form = CsvFormat(time_column, count_column, rate_column, unit)
+    options = Options(
+        app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
+        profile_s, quick,
+    )  # fmt: skip
+    _run(options, own.prices, [*systems_named(systems), *extra], as_json, report, processes)
 
 
-def _chosen(names: str) -> list[System]:
+def systems_named(names: str) -> list[System]:
+    """The systems in a list with commas between, or all of them."""
     if names.strip() == "all":
         return list(SYSTEMS.values())
     wanted = list(dict.fromkeys(filter(None, (n.strip() for n in names.split(",")))))
     if not wanted:
-        raise InvalidConfig("--systems names nobody: give names with commas between, or 'all'")
-    return [system(n) for n in wanted]
+        raise InvalidConfig("--systems is empty: give names with commas between, or 'all'")
+    return [named(n) for n in wanted]
 
 
-def _told(settings: Path | None) -> Settings:
-    return load_settings(settings) if settings else Settings()
+def _settings(path: Path | None) -> Settings:
+    return load_settings(path) if path else Settings()
 
 
 def _run(
-    case: comparing.Scenario,
+    options: Options,
+    prices: Prices,
     systems: list[System],
     as_json: bool,
     report: Path | None,
     processes: int | None,
 ) -> None:
-    with _progress() as tell:
-        found = comparing.compare(case, systems, tell, processes)
-    for name, why in found.left_out.items():
+    if report is not None:
+        check_writable(report)
+    scenario = build(options, prices)
+    warn_if_slow(scenario, systems)
+    with progress() as tell:
+        comparison = comparing.compare(scenario, systems, tell, processes)
+    for name, why in comparison.left_out.items():
         labelled("left out:", "yellow", f"{name}: {why}")
-    if not found.runs:
+    if not comparison.runs:
         raise InvalidConfig("no system could run here; the lines above say why")
     if report is not None:
-        html.write(report, html.of_comparison(found, _command()))
+        html.write(report, html.of_comparison(comparison, _command()))
     if as_json:
-        sys.stdout.write(json.dumps(found.as_dict(), allow_nan=False) + "\n")
+        sys.stdout.write(json.dumps(comparison.as_dict(), allow_nan=False) + "\n")
         return
-    _print(found)
+    _print(comparison, in_money=options.price is not None)
     if report is not None:
         say(f"report: {report}")
 
 
 def _command() -> str:
     return shlex.join(["foretide", *sys.argv[1:]])
-
-
-@contextmanager
-def _progress() -> Iterator[comparing.Progress]:
-    """A bar per system on standard error; nothing stays on the screen afterwards."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} windows"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def tell(name: str, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total)
-            said = name if done < total else f"{name}, now its figures and the optimum"
-            bars.update(tasks[name], completed=done, description=said)
-
-        yield tell
 
 
 _SHOWN = {
@@ -222,11 +228,11 @@ _SHOWN = {
 }
 
 
-def _print(found: Comparison) -> None:
+def _print(found: Comparison, in_money: bool = False) -> None:
     case = found.conditions
     table = titled(f"{case.app} under {case.load}, window {case.window_s:g} s")
     table.add_column("system", no_wrap=True)
-    shown = [f for f in FIGURES if f.key in _SHOWN]
+    shown = [f for f in FIGURES if f.key in _SHOWN or (in_money and f.key == "cost")]
     for figure in shown:
         table.add_column(
             figure.label if figure.form != "ms" else f"{figure.label} ms", justify="right"
@@ -248,5 +254,6 @@ def _cell(value: Any, form: str) -> str:
     return {
         "share": percent(value),
         "ratio": f"{value:.2f}",
+        "money": f"{value:,.2f}" if value < 1e6 else f"{value:,.0f}",
         "count": f"{value:,}",
     }.get(form) or f"{value:,.0f}"

@@ -1,5 +1,6 @@
 """Loads: recorded traces and the papers' shapes, by name."""
 
-from foretide.load.series import LOADS, Load, load, read_csv
+from foretide.load.recorded import CsvFormat, read_csv
+from foretide.load.series import LOADS, Load, load
 
-__all__ = ["LOADS", "Load", "load", "read_csv"]
+__all__ = ["LOADS", "CsvFormat", "Load", "load", "read_csv"]

@@ -1,5 +1,5 @@
-"""Loads: how many events come per interval; the papers' shapes by name, and recorded traces from
-CSV files.
+"""Loads: how many events come per interval; the papers' shapes by name. Recorded traces are read by
+``load.recorded``.
 
 Owns the step from a name or a file to a ``Load``. It knows nothing of topologies. The papers
 publish pictures more often than numbers: where a shape's parameters are ours, its docstring says
@@ -8,17 +8,18 @@ so. Every shape is a function of its parameters and a seed.
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from foretide.errors import InvalidConfig
 from foretide.model import Array
 from foretide.registry import Part, Registry
+
+if TYPE_CHECKING:
+    from foretide.load.recorded import CsvFormat
 
 MOST = 1e15
 """Events in one row: below this a double counts every single one, and a sum of squares does not
@@ -29,7 +30,8 @@ overflow.
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
     """Events per interval, oldest first: ``counts[i]`` come between ``i * interval_s`` and ``(i +
-    1) * interval_s``.
+    1) * interval_s``. ``started_at`` is when a recorded load began, ``notes`` what was guessed when
+    it was read.
 
     >>> l = Load("two steps", np.array([10.0, 10.0, 40.0, 40.0]), interval_s=1.0)
     >>> l.duration_s, l.rates(), l.rates(window_s=2.0), l.total
@@ -39,6 +41,8 @@ class Load:
     name: str
     counts: Array
     interval_s: float = 1.0
+    started_at: float | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         counts = np.array(self.counts, dtype=float)
@@ -118,7 +122,19 @@ class Load:
             self,
             counts=self.counts * scale,
             interval_s=self.interval_s if speed is None else 1.0 / speed,
+            started_at=self.started_at if speed is None else None,
         )
+
+    def last(self, seconds: float) -> Load:
+        """The end of the load, at least one interval.
+
+        >>> Load("steps", np.array([1.0, 2.0, 3.0]), 60.0, started_at=0.0).last(100).counts
+        array([2., 3.])
+        """
+        kept = min(len(self), max(1, int(np.ceil(seconds / self.interval_s - 1e-9))))
+        left_out_s = (len(self) - kept) * self.interval_s
+        began = None if self.started_at is None else self.started_at + left_out_s
+        return replace(self, counts=self.counts[len(self) - kept :], started_at=began)
 
     def first(self, seconds: float) -> Load:
         """The beginning of the load, at least one interval."""
@@ -186,9 +202,13 @@ LOADS: Registry[Load] = Registry(
 
 
 def load(
-    name: str | Path, speed: float | None = None, scale: float = 1.0, **parameters: Any
+    name: str | Path,
+    speed: float | None = None,
+    scale: float = 1.0,
+    form: CsvFormat | None = None,
+    **parameters: Any,
 ) -> Load:
-    """A built-in shape by name, or a CSV trace by path.
+    """A built-in shape by name, or a CSV trace by path, read as ``form`` says.
 
     A shape takes its parameters as keywords or in the name. ``speed`` is rows per second of run
     time; without it a trace runs as fast as it was recorded and a shape at its own interval.
@@ -201,7 +221,9 @@ def load(
     if shape in LOADS:
         found = replace(_shaped(text, shape, {**_parameters(text, spec), **parameters}), name=text)
     elif shape.lower().endswith(".csv") or Path(text).is_file():
-        found = read_csv(text)
+        from foretide.load.recorded import read_csv  # which needs Load
+
+        found = read_csv(text, form)
     else:
         _ = LOADS[shape]  # raises, naming the nearest shape
     return found.scaled(scale, speed)
@@ -233,81 +255,3 @@ def _parameters(name: str, spec: str) -> dict[str, float | int]:
             )
         given[key.strip()] = int(number) if number.is_integer() else number
     return given
-
-
-def read_csv(path: str | Path) -> Load:
-    """A recorded trace: header ``timestamp,rate``, one row per interval, ``rate`` = events in that
-    interval.
-
-    Time stamps are ISO 8601 or numbers (seconds); the interval is their median distance. One that
-    names no zone is taken for UTC, so that a trace reads the same everywhere: in a zone with summer
-    time an hour of the year does not exist.
-    """
-    path = Path(path)
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as f:
-            rows = csv.reader(f)
-            header = [c.strip() for c in next(rows, [])]
-            if header[:2] != ["timestamp", "rate"]:
-                raise InvalidConfig(
-                    f"{path}: the first line must be 'timestamp,rate', it is '{','.join(header)}'"
-                )
-            stamps, counts = [], []
-            for row in rows:
-                if row:
-                    stamps.append(_instant(path, rows.line_num, row[0]))
-                    counts.append(_count(path, rows.line_num, row[1] if len(row) > 1 else ""))
-    except OSError as error:
-        raise InvalidConfig(f"cannot read the load {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InvalidConfig(f"{path} is not a text file in UTF-8: {error.reason}") from error
-    except csv.Error as error:
-        raise InvalidConfig(f"{path}, line {rows.line_num}: not CSV: {error}") from error
-    if len(counts) < 2:
-        raise InvalidConfig(
-            f"{path} has {len(counts)} rows: a trace needs at least two, so that its interval is "
-            "known"
-        )
-    steps = np.diff(stamps)
-    if np.any(steps < 0):
-        raise InvalidConfig(
-            f"{path}, row {int(np.flatnonzero(steps < 0)[0]) + 2}: time stamps must not go backward"
-        )
-    interval_s = float(np.median(steps))
-    if interval_s <= 0:
-        raise InvalidConfig(
-            f"{path}: most time stamps are equal, so the interval between rows is unknown"
-        )
-    return Load(path.stem, np.array(counts), interval_s)
-
-
-def _instant(path: Path, line: int, text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            at = datetime.fromisoformat(text.strip())
-            seconds = (
-                at if at.tzinfo else at.replace(tzinfo=UTC)
-            ).timestamp()  # local time would jump twice a year
-        except ValueError:
-            seconds = float("nan")
-    if not np.isfinite(seconds):
-        raise InvalidConfig(
-            f"{path}, line {line}: time stamp {text[:60]!r} is neither ISO 8601 "
-            "(2024-05-01T12:00:00) nor a number of seconds"
-        )
-    return seconds
-
-
-def _count(path: Path, line: int, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not 0 <= value <= MOST:
-        raise InvalidConfig(
-            f"{path}, line {line}: rate {text[:60]!r} must be a number from 0 to {MOST:g}, the "
-            "events in that interval"
-        )
-    return value

@@ -132,7 +132,11 @@ class LiveRun:
             self.mode,
             self.target_latency_s,
             self.prices,
-            settings={"grouping": self.system.grouping, "master": self.master},
+            settings={
+                "grouping": self.system.grouping,
+                "master": self.master,
+                "trigger_s": self.pipeline.trigger_s,
+            },
             share=self.share,
         )
         recorder = Recorder(stop, lambda: self._is_over(running))

@@ -16,6 +16,7 @@ from foretide.errors import InvalidConfig
 from foretide.history import History
 from foretide.model import Host, Plan
 from foretide.registry import Part, Registry
+from foretide.speedup import MEMORY, ceiling
 from foretide.topology import Topology
 
 
@@ -191,6 +192,23 @@ def shares(asked: Mapping[str, int], least: Mapping[str, int], total: int) -> di
     return {n: given.get(n, floor[n]) for n in asked}
 
 
+def effect(memory: int = MEMORY) -> Guard:
+    """No more replicas than measured speed-up says are worth having: a change that made it worse is
+    taken back, and replicas that added nothing are not asked for again within ``memory`` windows.
+    """
+    if memory < 3:
+        raise InvalidConfig(f"effect with a memory of {memory} windows: give 3 or more")
+
+    def guard(plan: Plan, view: View) -> Plan:
+        for name, wanted in plan.replicas.items():
+            limit = ceiling(view.history, name, memory)
+            if limit is not None and wanted > limit.best.replicas:
+                plan = plan.but({name: limit.best.replicas}, str(limit))
+        return plan
+
+    return guard
+
+
 def excluded_hours(start: int = 0, end: int = 0) -> Guard:
     """No change between ``start`` and ``end`` o'clock UTC (over midnight when start > end); equal
     hours exclude nothing.
@@ -220,6 +238,9 @@ GUARDS: Registry[Guard] = Registry(
         Part("catch-up", "foretide.guards:catch_up", "no fewer replicas while a backlog drains"),
         Part("patience", "foretide.guards:patience", "fewer replicas only after repeated advice"),
         Part("budget", "foretide.guards:budget", "at most so many replicas over all operators"),
+        Part(
+            "effect", "foretide.guards:effect", "no replicas that measured speed-up calls useless"
+        ),
         Part("bounds", "foretide.guards:bounds", "minimum and maximum of each operator"),
     ),
 )

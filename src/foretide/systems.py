@@ -54,15 +54,17 @@ class System:
             forecaster = WithStandIn(forecaster)
         return forecaster if self.quantile is None else Conformal(forecaster, self.quantile)
 
-    def new_guards(self) -> tuple[Guard, ...]:
-        """The declared guards in their order, between an operator's own bounds: first, so that the
-        others see what can run, and last.
+    def new_guards(self, effect_check: bool = False) -> tuple[Guard, ...]:
+        """The declared guards in their order, then the effect check where asked for, between an
+        operator's own bounds: first, so that the others see what can run, and last.
         """
         declared = [
             GUARDS.build(name, **constants)
             for name, constants in self.guards.items()
             if name != "bounds"
         ]
+        if effect_check and "effect" not in self.guards:
+            declared.append(GUARDS.build("effect"))
         bounds = GUARDS.build("bounds")
         return (bounds, *declared, bounds) if declared else (bounds,)
 
@@ -90,9 +92,11 @@ class System:
         mode: Mode | Callable[[], Mode] = "act",
         record: Callable[[Decision], None] | None = None,
         train_beside: bool = False,
+        effect_check: bool = False,
     ) -> Autoscaler:
-        """The loop of this system between the two ends of a world. A live one sets ``train_beside``
-        (see Autoscaler).
+        """The loop of this system between a probe and an actuator. A live one sets ``train_beside``
+        (see Autoscaler) and ``effect_check`` (the guard ``effect``); a published system in a
+        simulation runs as published.
         """
         return Autoscaler(
             topology,
@@ -100,7 +104,7 @@ class System:
             self.new_planner(),
             actuator,
             self.new_forecaster,
-            self.new_guards(),
+            self.new_guards(effect_check),
             self.cadence,
             mode,
             record or (lambda decision: None),

@@ -21,6 +21,8 @@ from foretide.journal import Journal, Run, read
 from foretide.model import Decision, Plan, Sample, Snapshot
 from foretide.plan.reactive import Reactive
 from foretide.spark.control.live import KEPT, Recorder
+from foretide.spark.run.folder import RunFolder
+from foretide.spark.run.limits import Limits
 from foretide.spark.run.running import Running
 from foretide.systems import SYSTEMS, system
 
@@ -177,10 +179,9 @@ def half_running(path: Path) -> Running:
     running.replicas = {"a": 2, "b": 2}
     running.topology = PAIR
     running.pipeline = SimpleNamespace(name="x", trigger_s=1.0)  # type: ignore[assignment]
-    running.path = path
-    running._changing = threading.RLock()
-    running._service_time_s = {}
-    running._limits = {}
+    running.folder = RunFolder(path)
+    running._changing = threading.Lock()
+    running.limits = Limits(running.folder, 1.0, running.replicas)
     return running
 
 
@@ -193,7 +194,7 @@ def test_replicas_stay_when_they_cannot_be_kept(tmp_path: Path, disk: FullDisk) 
     disk.free()
     running.set_replicas({"a": np.int64(9)})  # type: ignore[dict-item]
     assert running.replicas == {"a": 9, "b": 2}
-    assert running._asked() == {"a": 9, "b": 2}
+    assert running.folder.saved_replicas() == {"a": 9, "b": 2}
 
 
 @pytest.mark.parametrize("odd", [2.5, math.nan, True])

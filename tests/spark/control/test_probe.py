@@ -9,7 +9,7 @@ import pytest
 
 from foretide.errors import NotReady
 from foretide.spark.control.probe import PipelineProbe
-from foretide.spark.edge.edges import Manifest
+from foretide.spark.edge.protocol import Manifest
 from foretide.spark.run.accounts import Accounts, Delivery
 from foretide.topology import Operator, Topology
 

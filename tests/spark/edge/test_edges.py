@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretide.errors import PipelineFailed
-from foretide.spark.edge.edges import Inbox, Manifest, Outbox, Position, discard, plus, share, tidy
+from foretide.spark.edge.inbox import Inbox
+from foretide.spark.edge.outbox import Outbox, share, tidy
+from foretide.spark.edge.protocol import Manifest, Position, plus
+
+
+def discard(outbox: Outbox, batch: int) -> None:
+    """What reader b does when it is done with a batch."""
+    inbox = Inbox(outbox.root.parent, "b", [outbox.root.name])
+    inbox.discard(inbox.pieces(outbox.root.name, Position(batch, 0), Position(batch, 99)))
 
 
 def deliver(outbox: Outbox, batch: int, counts: list[int], at: float = 0.0) -> None:
@@ -54,7 +62,7 @@ def test_empty_files_are_dropped_and_counts_are_exact(outbox: Outbox) -> None:
 def test_shared_files_outlive_the_first_reader(outbox: Outbox, tmp_path: Path) -> None:
     deliver(outbox, 0, [3])
     share(outbox.folder(0) / "to.b", [outbox.folder(0) / "to.c"])
-    discard(list((outbox.folder(0) / "to.b").iterdir()))
+    discard(outbox, 0)
     assert not (outbox.folder(0) / "to.b").exists()
     assert len(list((outbox.folder(0) / "to.c").iterdir())) == 1
 
@@ -63,7 +71,7 @@ def test_a_sweep_keeps_what_has_readers_and_the_newest(outbox: Outbox) -> None:
     for batch in range(3):
         deliver(outbox, batch, [1])
     for batch in (0, 2):
-        discard(list((outbox.folder(batch) / "to.b").iterdir()))
+        discard(outbox, batch)
     outbox.sweep()
     assert outbox.batches() == [1, 2]
 
@@ -75,7 +83,7 @@ def test_a_sweep_looks_once_at_what_a_sink_keeps(
         deliver(outbox, batch, [1])
         (outbox.folder(batch) / "sink.out").mkdir()
         if batch != 1:
-            discard(list((outbox.folder(batch) / "to.b").iterdir()))
+            discard(outbox, batch)
     looked: list[str] = []
     monkeypatch.setattr(
         "os.listdir",
@@ -83,7 +91,7 @@ def test_a_sweep_looks_once_at_what_a_sink_keeps(
     )
     outbox.sweep()
     outbox.sweep()
-    assert looked == ["a", "b-0", "b-1", "b-2", "a", "b-1"]
+    assert looked == ["a", "b-0", "b-1", "b-2", "b-1"]
     assert outbox.batches() == [0, 1, 2, 3]
 
 
@@ -93,7 +101,7 @@ def test_a_batch_swept_between_listing_and_reading_holds_nothing(
     deliver(outbox, 0, [3])
     deliver(outbox, 1, [4])
     inbox = Inbox(outbox.root.parent, "b", ["a"])
-    discard([p.path for p in inbox.pieces("a", Position(), Position(0, 1))])
+    inbox.discard(inbox.pieces("a", Position(), Position(0, 1)))
     listed = outbox.batches()
     outbox.sweep()
     monkeypatch.setattr(Outbox, "batches", lambda self, start=0: listed)
@@ -129,7 +137,7 @@ def test_every_file_is_taken_once_whatever_the_limit(
     inbox = Inbox(outbox.root.parent, "b", ["a"])
     at, taken = inbox.start(), []
     while (reached := inbox.advance(at, limit)) != at:
-        taken += [p.path for p in inbox.between(at, reached)["a"]]
+        taken += [p.name for p in inbox.between(at, reached)["a"]]
         at = reached
     assert len(taken) == len(set(taken)) == sum(len(counts) for counts in batches)
 
@@ -176,3 +184,110 @@ def test_a_torn_manifest_is_one_sentence(outbox: Outbox) -> None:
 def test_totals_add_up() -> None:
     assert plus({}, {"a": 1}) == {"a": 1}
     assert plus({"a": 1, "b": 2}, {"b": 3, "c": 4}) == {"a": 1, "b": 5, "c": 4}
+
+
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every listing and every file that is opened or looked up from here on."""
+    seen: list[str] = []
+    for name in ("os.listdir", "pathlib.Path.exists", "pathlib.Path.read_bytes"):
+        owner, _, method = name.rpartition(".")
+        real = getattr(os if owner == "os" else Path, method)
+        monkeypatch.setattr(
+            name, lambda path, *rest, real=real, method=method: (seen.append(method), real(path, *rest))[1]
+        )  # fmt: skip
+    return seen
+
+
+def test_a_look_costs_the_same_however_many_batches_a_sink_keeps(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inbox = Inbox(outbox.root.parent, "b", ["a"])
+    costs: dict[int, tuple[int, int]] = {}
+    at = inbox.start()
+    for batch in range(400):
+        deliver(outbox, batch, [1])
+        (outbox.folder(batch) / "sink.out").mkdir()
+        reached = inbox.advance(at, 100)
+        inbox.discard(inbox.between(at, reached)["a"])
+        at = reached
+        if batch in (20, 399):
+            with monkeypatch.context() as patch:
+                seen = calls(patch)
+                assert inbox.advance(at, 100) == at
+                looked = len(seen)
+                outbox.sweep()
+                costs[batch] = looked, len(seen) - looked
+                assert "listdir" not in seen[:looked]
+        else:
+            outbox.sweep()
+    assert costs[399] == costs[20]
+    assert costs[20][0] <= 6
+
+
+def test_an_idle_reader_passes_what_holds_nothing_for_it_once(outbox: Outbox) -> None:
+    """A router that never sends here: the reader's offsets stay at the beginning for ever."""
+    inbox = Inbox(outbox.root.parent, "idle", ["a"])
+    for batch in range(50):
+        deliver(outbox, batch, [1])
+        assert inbox.advance(inbox.start(), 100) == inbox.start()
+    assert list(inbox._batches("a", Position(), None)) == [49]
+    staging = outbox.stage(50)
+    (staging / "to.idle").mkdir()
+    files = {"to.idle": (("x", 3),)}
+    outbox.deliver(staging, Manifest(50, 0.0, 1, {}, {"to.idle": 3}, files))
+    assert inbox.advance(inbox.start(), 100) == {"a": "50.1"}
+
+
+def test_a_sweep_looks_at_a_bounded_number_and_gets_round(outbox: Outbox) -> None:
+    for batch in range(350):
+        deliver(outbox, batch, [1])
+    for batch in range(0, 349, 2):
+        discard(outbox, batch)
+    for _ in range(5):
+        outbox.sweep()
+    assert outbox.batches() == [*range(1, 349, 2), 349]
+    assert outbox.newest() == 349
+
+
+def test_the_newest_is_found_with_a_stale_or_missing_hint(outbox: Outbox) -> None:
+    for batch in range(5):
+        deliver(outbox, batch, [1])
+    assert outbox.newest() == 4
+    (outbox.root / "newest").write_text("3")
+    assert outbox.newest() == 4, "a crash between the rename and the hint"
+    (outbox.root / "newest").unlink()
+    assert outbox.newest() == 4
+    (outbox.root / "newest").write_text("0")
+    Outbox(outbox.root).renew_hint()
+    assert (outbox.root / "newest").read_text() == "4"
+
+
+def test_every_start_stages_under_a_name_of_its_own(outbox: Outbox) -> None:
+    """Tasks of an earlier start that are still at work must not write into the new one's batch."""
+    old = outbox.stage(3)
+    again = Outbox(outbox.root)
+    new = again.stage(3)
+    assert old.name != new.name
+    assert not old.exists(), "what crashes left is removed by the first batch of a start"
+    old.mkdir()
+    assert again.stage(4).exists()
+    assert old.exists(), "later ones leave alone what an old task makes again"
+
+
+def test_with_power_data_is_synced_before_the_rename_and_the_name_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox = Outbox(tmp_path / "a", "power")
+    outbox.create()
+    seen: list[str] = []
+    monkeypatch.setattr(
+        "foretide.spark.edge.outbox.sync_all",
+        lambda path: seen.append(f"all with {sorted(p.name for p in path.iterdir())}"),
+    )
+    monkeypatch.setattr(
+        "foretide.spark.edge.outbox.sync",
+        lambda path: seen.append(f"{path.name} with {sorted(p.name for p in path.iterdir())}"),
+    )
+    deliver(outbox, 0, [1])
+    assert seen == ["all with ['manifest.json', 'to.b']", "a with ['b-0']"]
+    assert outbox.latest() is not None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foretide.spark.edge.edges import Manifest
+from foretide.spark.edge.protocol import Manifest
 from foretide.spark.run.accounts import MOST, Accounts, Delivery, Inputs
 from foretide.spark.worker.meter import Report
 from foretide.spark.worker.stamps import latency, summary

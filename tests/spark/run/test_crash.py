@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foretide.spark.edge.checkpoint import Checkpoint
-from foretide.spark.edge.edges import Inbox
+from foretide.spark.edge.inbox import Inbox
 
 pytestmark = pytest.mark.spark
 
@@ -41,7 +41,7 @@ def last_taken(path: Path, consumer: str) -> list[Path]:
     assert last is not None
     offsets = checkpoint.offsets(last)
     return [
-        piece.path
+        Path(piece.name)
         for piece in inbox.between(offsets.start[0] or inbox.start(), offsets.end[0])["split"]
     ]
 

@@ -150,7 +150,7 @@ class LiveRun:
                     recorder(decision, (journal.append, observe, learned.note))
 
                 loop = self.system.priced(self.prices).autoscaler(
-                    running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True
+                    running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True, effect_check=True
                 )  # fmt: skip
                 with Learned(
                     learned_path(self.journal, self.system.planner), loop.planner

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from foretide.balance import GROUPINGS
 from foretide.balance.grouping import Grouping
 from foretide.errors import InvalidConfig, unknown
 from foretide.load import Load
 from foretide.spark.declare.generator import Generator
+from foretide.spark.edge.protocol import Durability
 from foretide.topology import Operator, Topology
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ class Sink:
 
 
 class Pipeline:
-    """Declares a pipeline; ``start`` runs it.
+    """Declares a pipeline; ``start`` runs it. ``durability`` says what a delivered batch survives:
+    the end of any process, or with ``"power"`` a power cut as well.
 
     >>> p = Pipeline("words")
     >>> p.source("lines", lambda spark: spark.readStream.format("rate").load())
@@ -110,8 +112,20 @@ class Pipeline:
     ((), 4)
     """
 
-    def __init__(self, name: str, trigger_s: float = 2.0, sample_every: int = 10) -> None:
+    def __init__(
+        self,
+        name: str,
+        trigger_s: float = 2.0,
+        sample_every: int = 10,
+        durability: Durability = "process",
+    ) -> None:
+        if durability not in get_args(Durability):
+            raise InvalidConfig(
+                f"durability is {durability!r}: give 'process' (a delivered batch survives the end "
+                "of any process) or 'power' (and a power cut)"
+            )
         self.name = name
+        self.durability = durability
         self.trigger_s = trigger_s
         self.sample_every = sample_every
         self.sources: dict[str, Source] = {}

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from foretide.errors import PipelineFailed
+from foretide.spark.edge.durable import sync
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,48 @@ class Checkpoint:
             key=lambda f: int(f.name),
             default=None,
         )
+
+    @property
+    def begun(self) -> bool:
+        """Whether a batch was ever logged here."""
+        return self.last_batch() is not None
+
+    def last_commit(self) -> int:
+        """The newest batch that Spark has committed; -1 before the first."""
+        newest = self._newest("commits")
+        return -1 if newest is None else int(newest.name)
+
+    def torn(self, kind: str) -> int | None:
+        """The newest batch in ``offsets`` or ``commits`` when its file cannot be read; else None."""
+        if (newest := self._newest(kind)) is None:
+            return None
+        try:
+            self._parsed(newest, least=2 if kind == "offsets" else 1)
+        except PipelineFailed:
+            return int(newest.name)
+        return None
+
+    def remove(self, kind: str, batch: int) -> None:
+        """Remove a torn file of Spark's, with its checksum."""
+        self._drop(self.root / kind / str(batch))
+
+    def remove_torn_metadata(self) -> None:
+        file = self.root / "metadata"
+        try:
+            self._parsed(file)
+        except PipelineFailed:
+            self._drop(file)
+
+    @staticmethod
+    def _drop(file: Path) -> None:
+        file.unlink(missing_ok=True)
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+    def settle(self, batch: int) -> None:
+        """Return when the commit of a batch is on the disk, for those who delete its input next."""
+        if (file := self.root / "commits" / str(batch)).exists():
+            sync(file)
+            sync(file.parent)
 
     def check(self) -> None:
         """Raise one clear sentence when what Spark needs to go on from cannot be read."""

@@ -22,7 +22,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
-from foretide.spark.edge.edges import Inbox
+from foretide.spark.edge.inbox import Inbox
 from foretide.spark.worker.planning import end_quietly
 
 EVENTS_PER_TASK = 50_000
@@ -70,7 +70,7 @@ class _Reader(DataSourceStreamReader):
                     events = 0
                 group = groups[-1]
                 assert isinstance(group, _Files)
-                group.paths.append(str(piece.path))
+                group.paths.append(piece.name)
                 events += piece.events
         return groups
 
@@ -103,20 +103,19 @@ class EdgeDataSource(DataSource):
 
 def edge_stream(
     spark: SparkSession,
-    inbox_of: tuple[Path, str, Sequence[str]],
+    inbox: Inbox,
     schema: StructType,
     limit_file: Path,
     pause_s: float,
 ) -> DataFrame:
     """The incoming edges of one operator, all of them together, as a streaming DataFrame."""
-    edges, consumer, producers = inbox_of
     spark.dataSource.register(EdgeDataSource)
     return (
         spark.readStream.format("foretide-edge")
         .schema(schema)
-        .option("edges", str(edges))
-        .option("consumer", consumer)
-        .option("producers", ",".join(producers))
+        .option("edges", str(inbox.edges))
+        .option("consumer", inbox.consumer)
+        .option("producers", ",".join(inbox.producers))
         .option("limit_file", str(limit_file))
         .option("pause_s", str(pause_s))
         .load()

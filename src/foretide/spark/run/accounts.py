@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from foretide.model import Array
-from foretide.spark.edge.edges import Manifest
+from foretide.spark.edge.protocol import Manifest
 from foretide.spark.run.arrivals import SourceArrivals
 from foretide.spark.worker.meter import Report
 

@@ -21,7 +21,8 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark.declare.pipeline import Input, Pipeline, Sink
 from foretide.spark.declare.wiring import Wired, first_line, stamped
-from foretide.spark.edge.edges import File, Outbox, share, tidy
+from foretide.spark.edge.outbox import Outbox, share, tidy
+from foretide.spark.edge.protocol import File
 from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, OUT, STAMP, TO
 
 DEAD = "dead"

@@ -1,5 +1,4 @@
-"""The folder of one pipeline: its lock, its identity, the replicas last set, the check of what is on
-disk.
+"""The folder of one pipeline: its lock, its identity, the replicas last set.
 
 Layout::
 
@@ -23,14 +22,16 @@ import msgspec
 from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
 from foretide.files import replace_file
 from foretide.spark.edge.checkpoint import Checkpoint
-from foretide.spark.edge.edges import Outbox
+from foretide.spark.edge.directory import DirectoryEdges
+from foretide.spark.edge.protocol import Durability
 
 
 class RunFolder:
     """Owned by one process from construction to ``release``."""
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, durability: Durability = "process") -> None:
         self.path = Path(path).absolute()
+        self.durability = durability
         self._lock = self._own()
 
     def _own(self) -> int:
@@ -62,11 +63,8 @@ class RunFolder:
             self._lock = -1
 
     @property
-    def edges(self) -> Path:
-        return self.path / "edges"
-
-    def outbox(self, operator: str) -> Outbox:
-        return Outbox(self.edges / operator)
+    def edges(self) -> DirectoryEdges:
+        return DirectoryEdges(self.path / "edges", self.durability)
 
     def checkpoint(self, operator: str) -> Checkpoint:
         return Checkpoint(self.path / "checkpoints" / operator)
@@ -81,11 +79,12 @@ class RunFolder:
         file = self.path / "pipeline.json"
         if not file.exists():
             at = time.time()
-            replace_file(file, msgspec.json.encode({"name": name, "started_at": at}))
+            identity = msgspec.json.encode({"name": name, "started_at": at})
+            replace_file(file, identity, durable=self.durability == "power")
             return at
         try:
-            identity = msgspec.json.decode(file.read_bytes(), type=dict[str, str | float])
-            owner, at = str(identity["name"]), float(identity["started_at"])
+            written = msgspec.json.decode(file.read_bytes(), type=dict[str, str | float])
+            owner, at = str(written["name"]), float(written["started_at"])
         except (msgspec.DecodeError, KeyError, ValueError) as error:
             raise PipelineFailed(
                 f"{file} cannot be read ({error}): restore it, or start in another directory"
@@ -115,20 +114,3 @@ class RunFolder:
             )
         except (OSError, msgspec.DecodeError):
             return {}
-
-    def check_disk(self, operator: str) -> None:
-        """Every logged batch was delivered, except perhaps the last one. Anything else on disk is a
-        loss or an old copy.
-        """
-        checkpoint, outbox = self.checkpoint(operator), self.outbox(operator)
-        checkpoint.check()
-        if (last := checkpoint.last_batch()) is None:
-            outbox.create()
-        logged, delivered = -1 if last is None else last, max(outbox.batches(), default=-1)
-        if delivered not in (logged, max(-1, logged - 1)):
-            raise PipelineFailed(
-                f"operator '{operator}': the newest batch is {delivered} in {outbox.root} but "
-                f"{logged} in {checkpoint.root} (-1: none), so one of them is lost or an old copy: "
-                "nothing was deleted; restore both from the same moment, or start the pipeline "
-                "anew in another directory"
-            )

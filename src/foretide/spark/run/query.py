@@ -20,8 +20,7 @@ from foretide.clock import PAUSE, POLL_S
 from foretide.errors import PipelineFailed
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.wiring import Wired, apply_frame, open_source, stamped
-from foretide.spark.edge.edges import Inbox, Manifest, Piece, discard, plus
-from foretide.spark.edge.source import edge_stream
+from foretide.spark.edge.protocol import Manifest, Piece, plus
 from foretide.spark.run.accounts import Accounts, Delivery
 from foretide.spark.run.channels import Channels
 from foretide.spark.run.folder import RunFolder
@@ -88,9 +87,9 @@ class OperatorQuery:
         self.wired = wired
         self.name = wired.name
         self.channels = channels
-        self.outbox = facilities.folder.outbox(self.name)
+        self.outbox = facilities.folder.edges.output(self.name)
         self.checkpoint = facilities.folder.checkpoint(self.name)
-        self.inbox = Inbox(facilities.folder.edges, self.name, wired.producers)
+        self.inbox = facilities.folder.edges.input(self.name, wired.producers)
         self.grouping = wired.step.new_grouping(facilities.grouping)
         self.in_flight: int | None = None
         self.query: StreamingQuery | None = None
@@ -140,9 +139,9 @@ class OperatorQuery:
         parts = [open_source(use.spark, s, use.started_at) for s in wired.sources]
         parts = [p.select(*taken.names) for p in parts]
         if wired.producers:
-            where = (use.folder.edges, self.name, wired.producers)
             limit_file, pause_s = use.folder.limit_file(self.name), PAUSE * use.trigger_s
-            parts.append(edge_stream(use.spark, where, stamped(wired.takes), limit_file, pause_s))
+            schema = stamped(wired.takes)
+            parts.append(self.inbox.stream(use.spark, schema, limit_file, pause_s))
         frame = parts[0]
         for part in parts[1:]:
             frame = frame.unionByName(part)
@@ -191,7 +190,9 @@ class OperatorQuery:
     def _forget(self, batch: int) -> None:
         """Remove what an earlier batch consumed: Spark has committed it when the next one starts."""
         if batch >= 0 and (self.checkpoint.root / "offsets" / str(batch)).exists():
-            discard([p.path for pieces in self._offsets(batch)[0].values() for p in pieces])
+            if self._use.folder.durability == "power":
+                self.checkpoint.settle(batch)
+            self.inbox.discard([p for pieces in self._offsets(batch)[0].values() for p in pieces])
         self.outbox.sweep()
 
     def _take(self, batch: int) -> Intake:
@@ -218,8 +219,8 @@ class OperatorQuery:
         if not wired.sources and not wired.stateful:
             if not intake.files:
                 return Outcome()
-            paths = [str(p.path) for p in intake.files]  # Spark reads files itself: no Python task
-            frame = frame.sparkSession.read.schema(stamped(wired.takes)).parquet(*paths)
+            schema = stamped(wired.takes)  # Spark reads the pieces itself: no Python task
+            frame = self.inbox.frame(frame.sparkSession, schema, intake.files)
         per_file = self._use.limits.per_file(self.channels.consumers)
 
         def write(result: DataFrame) -> None:

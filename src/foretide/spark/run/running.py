@@ -20,11 +20,13 @@ from foretide.balance import GROUPINGS
 from foretide.errors import ActuationError, PipelineFailed
 from foretide.model import whole
 from foretide.spark.declare.pipeline import Pipeline
-from foretide.spark.declare.wiring import wire
+from foretide.spark.declare.wiring import Wired, wire
+from foretide.spark.edge.protocol import Output
+from foretide.spark.edge.recovery import Place, recover
 from foretide.spark.run import channels as outgoing
 from foretide.spark.run.accounts import Accounts, Delivery, Inputs
 from foretide.spark.run.arrivals import SourceArrivals, lag
-from foretide.spark.run.channels import DEAD
+from foretide.spark.run.channels import DEAD, Channels
 from foretide.spark.run.failures import explain
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
@@ -71,7 +73,7 @@ class Running:
         self._failure: PipelineFailed | None = None
         self._stopping = threading.Event()
         self._changing = threading.Lock()  # replicas and their file change together
-        self.folder = RunFolder(path)
+        self.folder = RunFolder(path, pipeline.durability)
         if missing := missing_settings(spark):
             log.warning(
                 "this Spark session works, but slower or less evenly than with %s",
@@ -79,9 +81,9 @@ class Running:
             )
         try:
             self.started_at = self.folder.started_at(pipeline.name)
-            for n in wired:
-                self.folder.check_disk(n)
-            manifests = {n: self.folder.outbox(n).latest() for n in wired}
+            outputs = {n: self.folder.edges.output(n) for n in wired}
+            recover({n: self._place(w, channels[n], outputs[n]) for n, w in wired.items()})
+            manifests = {n: output.latest() for n, output in outputs.items()}
             saved = self.folder.saved_replicas()
             self.replicas = {
                 n: self._first_replicas(n, saved.get(n, m.replicas if m else 0))
@@ -100,6 +102,11 @@ class Running:
         except BaseException:
             self.stop()
             raise
+
+    def _place(self, wired: Wired, channels: Channels, output: Output) -> Place:
+        written_out = any(s.write is not None for s in channels.sinks)
+        checkpoint = self.folder.checkpoint(wired.name)
+        return Place(wired.name, checkpoint, output, wired.producers, written_out)
 
     def _facilities(self) -> Facilities:
         return Facilities(

@@ -1,0 +1,111 @@
+"""Speed-up: what replicas really added, measured while work was waiting.
+
+Owns the one definition of measured throughput per number of replicas that the effect guard and
+planners use. Replicas that share something full (cores, a locked table, a rate limit behind them)
+are busy and add nothing; a service time alone does not show that, and a planner that trusts it asks
+for more and more. Pure: a history in, numbers out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from foretide.history import History
+from foretide.model import Sample
+
+MEMORY = 60
+"""Windows that count, newest first: what was measured before may no longer hold."""
+ENOUGH = 2
+"""Settled windows that a number of replicas needs before it is judged ..."""
+KEPT = 3
+"""... and how many of the newest windows are averaged."""
+LEAST_GAIN = 0.1
+"""Added replicas that bring less than this part of what the first ones did add nothing."""
+WORSE = 0.9
+"""Throughput below this part of what fewer replicas reached is worse, not noise."""
+STEP = 1.5
+"""Two numbers of replicas are compared for gain when one is this many times the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """Events/s that ``replicas`` processed while more work waited than they could do; ``settled``
+    windows of that kind were seen.
+    """
+
+    replicas: int
+    rate: float
+    settled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """``best`` replicas process as many events as ``tried`` did, or more."""
+
+    best: Full
+    tried: Full
+
+    @property
+    def expected(self) -> float:
+        """Events/s that ``tried`` replicas would process if each added as much as the best ones."""
+        return self.best.rate * self.tried.replicas / self.best.replicas
+
+    def __str__(self) -> str:
+        more = "less than" if self.tried.rate < WORSE * self.best.rate else "no more than"
+        return (
+            f"{self.tried.replicas} replicas process {more} {self.best.replicas} did "
+            f"({self.tried.rate:.0f} and {self.best.rate:.0f} events/s, {self.expected:.0f} were "
+            "expected): something they share is full"
+        )
+
+
+def full_throughput(history: History, name: str, memory: int = MEMORY) -> Mapping[int, Full]:
+    """Measured throughput by number of replicas, from windows that left a window's worth of work or
+    more undone. ``settled`` counts those that had as much to do at their start and the same
+    replicas all along; one that lost replicas on the way is not measured at all.
+    """
+    rates: dict[int, list[float]] = {}
+    settled: dict[int, int] = {}
+    before: Sample | None = None
+    for snapshot in history.recent(memory):
+        sample = snapshot.samples[name]
+        fewer = before is not None and before.replicas > sample.replicas
+        if sample.replicas and not fewer and sample.backlog >= max(sample.processed, 1.0):
+            same = before is not None and before.replicas == sample.replicas
+            steady = same and before is not None and before.backlog >= sample.processed
+            if steady and not settled.get(sample.replicas):
+                rates[sample.replicas] = []  # the window of the change says less than these
+            if steady or not settled.get(sample.replicas):
+                rates.setdefault(sample.replicas, []).append(sample.processed / snapshot.window_s)
+            settled[sample.replicas] = settled.get(sample.replicas, 0) + steady
+        before = sample
+    return {
+        r: Full(r, sum(newest := found[-KEPT:]) / len(newest), settled[r])
+        for r, found in rates.items()
+    }
+
+
+def ceiling(history: History, name: str, memory: int = MEMORY) -> Ceiling | None:
+    """The smallest number of replicas that a larger one did not beat, and the smallest such larger
+    one; None while nothing of the kind was measured. The larger one needs settled windows: at the
+    smaller one any window will do, since it can only show too little.
+
+    An event that has become dearer looks the same at first. Where that is so the smaller number is
+    measured again at the new cost, and the ceiling goes.
+    """
+    full = sorted(full_throughput(history, name, memory).values(), key=lambda f: f.replicas)
+    for i, best in enumerate(full):
+        for tried in (f for f in full[i + 1 :] if f.settled >= ENOUGH):
+            gain = LEAST_GAIN * (tried.replicas / best.replicas - 1)
+            if tried.rate < WORSE * best.rate or (
+                tried.replicas >= STEP * best.replicas and tried.rate < (1 + gain) * best.rate
+            ):
+                return Ceiling(best, tried)
+    return None
+
+
+def useful(history: History, name: str, most: int) -> int:
+    """Replicas up to ``most`` that measured speed-up says are worth having."""
+    limit = ceiling(history, name)
+    return most if limit is None or most <= limit.best.replicas else limit.best.replicas

@@ -1,0 +1,81 @@
+"""Measured speed-up: what full windows say, and what they do not."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from foretide.guards import View, effect
+from foretide.history import History
+from foretide.model import Plan, Sample, Snapshot
+from foretide.speedup import ceiling, full_throughput, useful
+from foretide.topology import Operator, Topology
+
+ONE = Topology((Operator("a", max_replicas=32),))
+
+
+def history(windows: Sequence[tuple[int, float, float]]) -> History:
+    """Windows of 10 s: (replicas, events processed, backlog at the end)."""
+    past = History(ONE)
+    for i, (replicas, processed, backlog) in enumerate(windows):
+        sample = Sample(1000, processed, backlog, replicas, busy_s=10.0 * replicas)
+        past.append(Snapshot(10.0 * (i + 1), 10.0, {"a": sample}))
+    return past
+
+
+def full(replicas: int, processed: float, windows: int = 4) -> list[tuple[int, float, float]]:
+    return [(replicas, processed, 50_000.0)] * windows
+
+
+def test_only_full_windows_after_the_change_count() -> None:
+    past = history([(4, 400, 0), *full(4, 400), *full(12, 1200), (12, 300, 100), (12, 200, 0)])
+    measured = full_throughput(past, "a")
+    assert {r: (f.rate, f.settled) for r, f in measured.items()} == {4: (40.0, 3), 12: (120.0, 3)}
+    assert ceiling(past, "a") is None
+
+
+def test_replicas_that_add_nothing_are_known() -> None:
+    past = history([*full(4, 400), *full(12, 405)])
+    limit = ceiling(past, "a")
+    assert limit is not None
+    assert (limit.best.replicas, limit.tried.replicas, limit.expected) == (4, 12, 120.0)
+    assert str(limit) == (
+        "12 replicas process no more than 4 did (40 and 40 events/s, 120 were expected): something "
+        "they share is full"
+    )
+    assert useful(past, "a", 20) == 4
+    assert useful(past, "a", 3) == 3
+
+
+def test_a_little_speed_up_is_speed_up() -> None:
+    assert ceiling(history([*full(4, 400), *full(12, 600)]), "a") is None
+
+
+@pytest.mark.parametrize("noise", [0.93, 1.0, 1.02])
+def test_one_replica_more_is_not_judged_by_noise(noise: float) -> None:
+    assert ceiling(history([*full(4, 400), *full(5, 400 * noise)]), "a") is None
+
+
+def test_one_replica_more_that_makes_it_worse_is() -> None:
+    limit = ceiling(history([*full(4, 400), *full(5, 300)]), "a")
+    assert limit is not None
+    assert "5 replicas process less than 4 did" in str(limit)
+
+
+def test_dearer_events_end_a_ceiling() -> None:
+    """8 replicas did as much as 4 only because events cost twice as much by then."""
+    past = [*full(4, 400), *full(8, 400)]
+    assert useful(history(past), "a", 8) == 4
+    assert useful(history([*past, *full(4, 200)]), "a", 8) == 8
+
+
+def test_what_was_measured_long_ago_is_forgotten() -> None:
+    idle = [(4, 10.0, 0.0)] * 60
+    assert ceiling(history([*full(4, 400), *full(12, 400), *idle]), "a") is None
+
+
+def test_the_guard_takes_back_what_added_nothing_and_says_so() -> None:
+    past = history([*full(4, 400), *full(12, 300)])
+    plan = effect()(Plan({"a": 16}, {"a": "the backlog is long"}), View(ONE, past, 0.0))
+    assert plan.replicas == {"a": 4}
+    assert plan.reasons["a"].startswith("the backlog is long; 12 replicas process less than 4 did")
+    assert effect()(Plan({"a": 3}), View(ONE, past, 0.0)) == Plan({"a": 3})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,18 +74,15 @@ class MeasuredWorld:
 
 
 class FullDisk:
-    """From ``fill`` on, a write under ``root`` that ``os.write`` or ``open`` would do raises ENOSPC;
-    ``room`` bytes of the first ``os.write`` still fit.
+    """From ``fill`` on, every write under ``root`` raises ENOSPC; ``room`` bytes of the first
+    ``os.write`` still fit.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
         self.root, self.full, self.room = str(root), False, 0
         self._write, self._open = os.write, open
-        monkeypatch.setattr("os.write", self._os_write)
-        monkeypatch.setattr(
-            "pathlib.Path.write_bytes", lambda path, data: self._write_bytes(path, data)
-        )
-        monkeypatch.setattr("tempfile.mkstemp", self._refuse_when_full(tempfile.mkstemp))
+        monkeypatch.setattr("os.write", self._write_some)
+        monkeypatch.setattr("builtins.open", self._open_file)
 
     def fill(self, room: int = 0) -> None:
         self.full, self.room = True, room
@@ -93,27 +90,15 @@ class FullDisk:
     def free(self) -> None:
         self.full = False
 
-    def _check(self) -> None:
-        if self.full:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def _os_write(self, fd: int, data: bytes) -> int:
+    def _write_some(self, fd: int, data: bytes) -> int:
         if self.full and os.readlink(f"/proc/self/fd/{fd}").startswith(self.root):
             room, self.room = self.room, 0
             if not room:
-                self._check()
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             return self._write(fd, data[:room])
         return self._write(fd, data)
 
-    def _write_bytes(self, path: Path, data: bytes) -> int:
-        if str(path).startswith(self.root):
-            self._check()
-        with self._open(path, "wb") as f:
-            return f.write(data)
-
-    def _refuse_when_full(self, call: Callable[..., object]) -> Callable[..., object]:
-        def refused(*args: object, **kwargs: object) -> object:
-            self._check()
-            return call(*args, **kwargs)
-
-        return refused
+    def _open_file(self, file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if self.full and str(file).startswith(self.root) and set(mode) & set("wax+"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return self._open(file, mode, *args, **kwargs)

@@ -42,7 +42,7 @@ class Topics:
 
     def __init__(self, servers: str) -> None:
         self.servers = servers
-        self.admin = AdminClient({"bootstrap.servers": servers})
+        self.admin = AdminClient({"bootstrap.servers": servers, "log_level": 0})
 
     def create(
         self, name: str = "t", partitions: int = 1, config: Mapping[str, str] | None = None
@@ -66,7 +66,7 @@ class Topics:
     ) -> None:
         """Records with these values, all delivered when this returns."""
         failures: list[object] = []
-        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5})
+        producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 5, "log_level": 0})
         for value in values:
             producer.produce(
                 topic,
@@ -119,5 +119,6 @@ class Topics:
                 "group.id": "foretide-tests",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
+                "log_level": 0,
             }
         )

@@ -18,16 +18,18 @@ if importlib.util.find_spec("pyspark") is None:
 
 if TYPE_CHECKING:
     from foretide.spark.declare.generator import Generator
+    from foretide.spark.declare.kafka import kafka
     from foretide.spark.declare.pipeline import Pipeline
     from foretide.spark.run.running import Running
     from foretide.spark.run.sessions import session
 
-__all__ = ["Generator", "Pipeline", "Running", "session"]
+__all__ = ["Generator", "Pipeline", "Running", "kafka", "session"]
 
 PIPELINES_SINCE = (4, 2)
 
 _HOME = {
     "Generator": "foretide.spark.declare.generator",
+    "kafka": "foretide.spark.declare.kafka",
     "Pipeline": "foretide.spark.declare.pipeline",
     "Running": "foretide.spark.run.running",
     "session": "foretide.spark.run.sessions",

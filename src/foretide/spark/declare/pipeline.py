@@ -16,7 +16,9 @@ from foretide.balance.grouping import Grouping
 from foretide.errors import InvalidConfig, unknown
 from foretide.load import Load
 from foretide.spark.declare.generator import Generator
+from foretide.spark.declare.kafka import Kafka
 from foretide.spark.edge.protocol import Durability
+from foretide.spark.worker.columns import STAMP
 from foretide.topology import Operator, Topology
 
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ class Source:
     """
 
     name: str
-    open: Callable[[SparkSession], DataFrame] | Generator
+    open: Callable[[SparkSession], DataFrame] | Generator | Kafka
     stamp: str | None = None
 
 
@@ -133,14 +135,22 @@ class Pipeline:
         self.sinks: dict[str, Sink] = {}
 
     def source(
-        self, name: str, open: Callable[[SparkSession], DataFrame] | Generator | Load, stamp: str | None = None  # noqa: A002
-    ) -> None:  # fmt: skip
-        """Any streaming DataFrame (Kafka, files, rate, Delta), as a function of the session; or a
-        load to generate.
+        self,
+        name: str,
+        open: Callable[[SparkSession], DataFrame] | Generator | Load | Kafka,  # noqa: A002
+        stamp: str | None = None,
+    ) -> None:
+        """A Kafka topic (``kafka(topic, servers)``); any streaming DataFrame (files, rate, Delta),
+        as a function of the session; or a load to generate.
         """
         self._free(name)
         opened = Generator(open) if isinstance(open, Load) else open
-        self.sources[name] = Source(name, opened, "at" if isinstance(opened, Generator) else stamp)
+        if isinstance(opened, Generator):
+            stamp = "at"
+        elif isinstance(opened, Kafka):
+            opened.need_topic(f"source '{name}'")
+            stamp = stamp or STAMP
+        self.sources[name] = Source(name, opened, stamp)
 
     def rescale(self, scale: float = 1.0, speed: float | None = None) -> None:
         """Every generated load with counts times ``scale``, at ``speed`` rows per second of run
@@ -264,6 +274,8 @@ class Pipeline:
             raise InvalidConfig(
                 f"sink '{name}' reads {len(found)} inputs: declare one sink per input"
             )
+        if isinstance(write, Kafka):
+            write.need_topic(f"sink '{name}'")
         self.sinks[name] = Sink(name, found[0], write)
 
     def _free(self, name: str) -> None:

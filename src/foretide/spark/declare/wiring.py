@@ -17,8 +17,10 @@ from pyspark.sql.types import DataType, DoubleType, StructField, StructType
 
 from foretide.errors import InvalidConfig
 from foretide.spark.declare.generator import Generator
+from foretide.spark.declare.kafka import Kafka
 from foretide.spark.declare.pipeline import Pipeline, Source, Step
-from foretide.spark.worker.columns import RESERVED, STAMP
+from foretide.spark.worker.columns import RESERVED, STAMP, UNPARSED
+from foretide.spark.worker.tasks import MARK
 
 _STATEFUL = re.compile(
     r"^[\s:+~-]*(Aggregate|Deduplicate|FlatMapGroups|TransformWithState|GlobalLimit|Distinct)",
@@ -67,9 +69,15 @@ def stamped(schema: StructType) -> StructType:
 
 
 def open_source(spark: SparkSession, source: Source, started_at: float) -> DataFrame:
-    """The source as a streaming DataFrame with the stamp as its last column."""
+    """The source as a streaming DataFrame with the stamp, and with ``_unparsed`` where some of its
+    records may not parse.
+    """
+    ours: tuple[str, ...] = ()
     if isinstance(source.open, Generator):
         frame = source.open.stream(spark, started_at)
+    elif isinstance(source.open, Kafka):
+        frame = source.open.stream(spark)
+        ours = (STAMP, UNPARSED)
     else:
         frame = source.open(spark)
         if not isinstance(frame, DataFrame) or not frame.isStreaming:
@@ -82,7 +90,9 @@ def open_source(spark: SparkSession, source: Source, started_at: float) -> DataF
             f"source '{source.name}' has no column '{source.stamp}' to take stamps from; its "
             f"columns: {known}"
         )
-    _refuse_reserved(f"source '{source.name}'", [c for c in frame.columns if c != source.stamp])
+    _refuse_reserved(
+        f"source '{source.name}'", [c for c in frame.columns if c not in (source.stamp, *ours)]
+    )
     stamp = sf.col(source.stamp) if source.stamp else sf.current_timestamp()
     return frame.withColumn(STAMP, stamp.cast("double"))
 
@@ -90,6 +100,9 @@ def open_source(spark: SparkSession, source: Source, started_at: float) -> DataF
 def wire(pipeline: Pipeline, spark: SparkSession) -> dict[str, Wired]:
     """Every operator with its schemas, in topological order; InvalidConfig on any mistake."""
     order = pipeline.topology().order
+    for s in pipeline.sources.values():
+        if isinstance(s.open, Kafka):
+            s.open.check_source(spark, s.name)
     opened = {n: _bare(open_source(spark, s, 0.0).schema) for n, s in pipeline.sources.items()}
     gives: dict[str, Mapping[str | None, StructType]] = {}
     wired: dict[str, Wired] = {}
@@ -115,7 +128,31 @@ def wire(pipeline: Pipeline, spark: SparkSession) -> dict[str, Wired]:
                 w.takes,
                 opened[i.producer] if i.producer in opened else gives[i.producer][i.output],
             )
+    for k in pipeline.sinks.values():
+        if isinstance(k.write, Kafka):
+            k.write.check_sink(spark, k.name, gives[k.input.producer][k.input.output])
     return wired
+
+
+def source_part(frame: DataFrame, wired: Wired) -> DataFrame:
+    """One source's share of an operator's input. A function per event or per record batch gets
+    ``_unparsed`` with it; a DataFrame function cannot divert, so a record that does not parse stops
+    the pipeline.
+    """
+    taken = wired.takes if wired.stamped_late else stamped(wired.takes)
+    if UNPARSED not in frame.columns:
+        return frame.select(*taken.names)
+    if wired.step.kind != "frame":
+        return frame.select(*taken.names, UNPARSED)
+    said = sf.concat(
+        sf.lit(f"{MARK}operator '{wired.name}': "),
+        sf.col(UNPARSED),
+        sf.lit("; read such a topic with operator or batches and on_error='divert'" + MARK),
+    )
+    parses = sf.when(sf.col(UNPARSED).isNull(), True).otherwise(
+        sf.raise_error(said).cast("boolean")
+    )
+    return frame.where(parses).select(*taken.names)
 
 
 def _takes(
@@ -224,7 +261,7 @@ def _bare(schema: DataType) -> StructType:
     the files of an edge.
     """
     assert isinstance(schema, StructType)
-    return StructType([f for f in schema.toNullable() if f.name != STAMP])
+    return StructType([f for f in schema.toNullable() if f.name not in (STAMP, UNPARSED)])
 
 
 def first_line(error: Exception) -> str:

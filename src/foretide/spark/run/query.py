@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from foretide.clock import PAUSE, POLL_S
 from foretide.errors import PipelineFailed
 from foretide.spark.declare.generator import Generator
-from foretide.spark.declare.wiring import Wired, apply_frame, open_source, stamped
+from foretide.spark.declare.wiring import Wired, apply_frame, open_source, source_part, stamped
 from foretide.spark.edge.protocol import Manifest, Piece, plus
 from foretide.spark.run.accounts import Accounts, Delivery
 from foretide.spark.run.channels import Channels
@@ -135,16 +135,15 @@ class OperatorQuery:
     def _input(self) -> DataFrame:
         """All inputs as one streaming DataFrame: the sources, then the edges."""
         use, wired = self._use, self.wired
-        taken = wired.takes if wired.stamped_late else stamped(wired.takes)
         parts = [open_source(use.spark, s, use.started_at) for s in wired.sources]
-        parts = [p.select(*taken.names) for p in parts]
+        parts = [source_part(p, wired) for p in parts]
         if wired.producers:
             limit_file, pause_s = use.folder.limit_file(self.name), PAUSE * use.trigger_s
             schema = stamped(wired.takes)
             parts.append(self.inbox.stream(use.spark, schema, limit_file, pause_s))
         frame = parts[0]
         for part in parts[1:]:
-            frame = frame.unionByName(part)
+            frame = frame.unionByName(part, allowMissingColumns=True)
         return frame
 
     def stop(self, until: float) -> None:

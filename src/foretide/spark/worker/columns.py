@@ -12,5 +12,7 @@ OPERATOR, ERROR, EVENT = "_operator", "_error", "_event"
 """Of a dead letter: where it went wrong and how, and the event itself."""
 KEY, REPLICA = "_key", "_replica"
 """What a grouping looks at, and where it sends an event."""
+UNPARSED = "_unparsed"
+"""Describes a source's record that does not parse; null for all others."""
 
-RESERVED = (STAMP, OUT, TO, OPERATOR, ERROR, EVENT, KEY, REPLICA)
+RESERVED = (STAMP, OUT, TO, OPERATOR, ERROR, EVENT, KEY, REPLICA, UNPARSED)

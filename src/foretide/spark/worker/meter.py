@@ -60,6 +60,7 @@ class Meter:
         self.until_sample = 0
         self._stamps: list[npt.NDArray[np.float64]] = []
         self._keys: list[npt.NDArray[np.uint64]] = []
+        self._keyed = 0
         self._sampled: list[int] = []
         self._times: list[float] = []
         self._even: list[npt.NDArray[np.float64]] = []
@@ -68,6 +69,7 @@ class Meter:
         stamps = batch.column(STAMP).to_numpy(zero_copy_only=False)
         if KEY in batch.schema.names:
             self._keys.append(batch.column(KEY).to_numpy(zero_copy_only=False).view(np.uint64))
+            self._keyed += batch.num_rows
         self._stamps.append(stamps)
         self.report.processed += batch.num_rows
         self.report.busy_s += busy_s
@@ -75,7 +77,7 @@ class Meter:
 
     def sample(self, seconds: float, row: int) -> None:
         self._times.append(seconds)
-        self._sampled.append(self.report.processed + row)
+        self._sampled.append(self._keyed + row)
 
     def even(self, rows: int, busy_s: float) -> None:
         """Nobody knows what each event of a record batch cost: the same for all."""

@@ -19,7 +19,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from foretide.spark.worker.columns import ERROR, EVENT, KEY, OPERATOR, OUT, RESERVED, STAMP
+from foretide.errors import PipelineFailed
+from foretide.spark.worker.columns import (
+    ERROR,
+    EVENT,
+    KEY,
+    OPERATOR,
+    OUT,
+    RESERVED,
+    STAMP,
+    UNPARSED,
+)
 from foretide.spark.worker.meter import Meter, Report
 
 # Imports numba, which a worker needs only for a grouping that compiles code.
@@ -105,7 +115,9 @@ def run_events(work: Work, add: Add) -> Body:
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         meter = Meter(work.learner)
-        for batch in map(work.stamped, batches):
+        for batch, dead in (_parsed(work, work.stamped(b), meter) for b in batches):
+            if dead is not None:
+                yield dead
             started = perf_counter()
             events = batch.select(
                 [c for c in batch.schema.names if c not in (STAMP, KEY)]
@@ -124,6 +136,30 @@ def run_events(work: Work, add: Add) -> Body:
             add({meter.report.replica: meter.done()})
 
     return body
+
+
+def _parsed(
+    work: Work, batch: pa.RecordBatch, meter: Meter
+) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
+    """A source's events, and the dead letters of its records that do not parse."""
+    if UNPARSED not in batch.schema.names:
+        return batch, None
+    said = batch.column(UNPARSED)
+    events = batch.drop_columns([UNPARSED])
+    if said.null_count == len(said):
+        return events, None
+    texts = said.drop_null().to_pylist()
+    if not work.diverts:
+        raise PipelineFailed(
+            f"{MARK}operator '{work.operator}': {texts[0]}; declare it with on_error='divert' to put "
+            f"such records aside as dead letters{MARK}"
+        )
+    apart = events.filter(said.is_valid()).select([c for c in events.schema.names if c != KEY])
+    error = ValueError("it does not parse")
+    rows = [_dead(work, text, error) for text in texts]
+    meter.report.diverted += len(rows)
+    meter.batch(apart, 0.0)
+    return events.filter(said.is_null()), _columns(work, rows, apart.column(STAMP))
 
 
 def _rows(
@@ -252,7 +288,9 @@ def run_batches(work: Work, add: Add) -> Body:
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         meter = Meter(work.learner)
-        for batch in map(work.stamped, batches):
+        for batch, dead in (_parsed(work, work.stamped(b), meter) for b in batches):
+            if dead is not None:
+                yield dead
             started = perf_counter()
             shown = batch.select([c for c in batch.schema.names if c != KEY])
             try:

@@ -8,14 +8,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from foretide.autoscaler import Autoscaler, Cadence
 from foretide.errors import unknown
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
 from foretide.forecast.retrain import SlowLearner
 from foretide.forecast.stand_in import WithStandIn
+from foretide.forecast.warmed import Warmed
 from foretide.guards import GUARDS, Guard
-from foretide.model import Decision, Mode, Prices
+from foretide.model import Array, Decision, Mode, Prices
 from foretide.parts import Actuator, Forecaster, Planner, Probe
 from foretide.plan import PLANNERS
 from foretide.plan.future import Future
@@ -44,6 +47,7 @@ class System:
     grouping: str = "shuffle"
     guards: Mapping[str, Constants] = field(default_factory=dict)
     cadence: Cadence = field(default_factory=Cadence)
+    past: tuple[float, ...] = ()
 
     def new_planner(self) -> Planner:
         return PLANNERS.build(self.planner, **self.planner_constants)
@@ -52,7 +56,9 @@ class System:
         forecaster = FORECASTERS.build(self.forecaster, **self.forecaster_constants)
         if isinstance(forecaster, SlowLearner):
             forecaster = WithStandIn(forecaster)
-        return forecaster if self.quantile is None else Conformal(forecaster, self.quantile)
+        if self.quantile is not None:
+            forecaster = Conformal(forecaster, self.quantile)
+        return Warmed(forecaster, np.array(self.past)) if self.past else forecaster
 
     def new_guards(self, effect_check: bool = False) -> tuple[Guard, ...]:
         """The declared guards in their order, then the effect check where asked for, between an
@@ -67,6 +73,14 @@ class System:
             declared.append(GUARDS.build("effect"))
         bounds = GUARDS.build("bounds")
         return (bounds, *declared, bounds) if declared else (bounds,)
+
+    def remembering(self, past: Array) -> System:
+        """The system with forecasters that know the windows before its first: their load, events/s.
+        It is the sources' load, so that a system which forecasts every operator stays as it is.
+        """
+        if self.cadence.scope != "sources" or not len(past):
+            return self
+        return replace(self, past=tuple(map(float, past)))
 
     def foreseeing(self, future: Future) -> System:
         """The system with its planner told the future, where the planner wants it (baselines of the

@@ -8,10 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from foretide.demo import WINDOW_S, balance, demo_system, free_port
-from foretide.demo.tweets import Table, demo_load, spam_score
+from foretide.demo import WARM_UP_S, WINDOW_S, balance, demo_system, free_port
+from foretide.demo.tweets import Table, demo_load, demo_past, spam_score
 from foretide.errors import PipelineFailed
 from foretide.journal import read
 from foretide.systems import SYSTEMS
@@ -46,12 +47,14 @@ def test_a_batch_that_comes_again_is_written_once(tmp_path: Path) -> None:
     assert table.counts() == {"sport": 4}
 
 
-def test_the_load_has_two_humps_and_a_burst() -> None:
+def test_the_load_repeats_every_minute_and_goes_on_from_its_past() -> None:
     rates = demo_load(180).rates(5.0)
-    assert rates.min() < 25
-    assert 120 < rates[:18].max() < 160
-    assert 180 < rates[30:].max() < 220
-    assert (demo_load(180).counts == demo_load(180).counts).all()
+    assert rates[:7].max() > 120
+    assert rates[8:12].max() < 25
+    assert np.corrcoef(rates[:12], rates[12:24])[0, 1] > 0.98
+    past = demo_past().before(after_s=WARM_UP_S, window_s=5.0)
+    assert np.isnan(past[-5:]).all()  # the demo's rest, in which nothing comes
+    assert np.corrcoef(past[-12:-5], rates[:7])[0, 1] > 0.98
 
 
 def test_bait_scores_higher_than_news() -> None:

@@ -60,7 +60,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
     """
     system = demo_system(system_name)
     importlib.import_module("foretide.spark")  # says what to install where Spark is missing
-    from foretide.demo.tweets import Table, Tweets, demo_load, tweets
+    from foretide.demo.tweets import Table, Tweets, demo_load, demo_past, tweets
     from foretide.spark.control.live import LiveRun
 
     table = Table(folder / "tweets.sqlite")
@@ -84,6 +84,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
         short_run=True,
         until_idle=True,
         preload=(tweets.__module__,),
+        past=demo_past(),
     )
     steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
     with ExitStack() as beside:

@@ -18,6 +18,7 @@ from foretide.cli.screen import Screen, summary
 from foretide.config import Settings, load_settings
 from foretide.demo import MARKER
 from foretide.errors import InvalidConfig
+from foretide.load import read_csv
 from foretide.systems import System
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ ScaleOption = Annotated[float, typer.Option(help="factor on the counts of genera
 FolderOption = Annotated[
     str | None, typer.Option(help="where the run is kept (default: runs/<pipeline's name>)")
 ]
+HistoryOption = Annotated[
+    Path | None,
+    typer.Option(help="a CSV file with the load of earlier days, for forecasters to learn from"),
+]
 SettingsOption = Annotated[
     Path | None, typer.Option(help="a TOML file, or: careful; options here go before it")
 ]
@@ -101,6 +106,7 @@ def command(
     speed: SpeedOption = None,
     scale: ScaleOption = 1.0,
     folder: FolderOption = None,
+    history: HistoryOption = None,
     settings: SettingsOption = None,
     dashboard: DashboardOption = False,
     port: PortOption = 8765,
@@ -140,6 +146,7 @@ def command(
         prices=asked.prices,
         share=asked.share,
         spark_settings=spark_settings(packages, conf or []),
+        past=read_csv(history) if history else None,
     )
     go(live, windows, port if dashboard else None)
 

@@ -24,6 +24,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from foretide.load import Load
+from foretide.model import Array
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Pipeline
 
@@ -55,15 +56,27 @@ BIAS = -3.0
 COLUMNS = "id INTEGER, user INTEGER, created_at REAL, text TEXT, spam REAL, topic TEXT, print TEXT"
 
 
+SEASON_S, HUMP_S = 60, 35
+REST, TOP = 20.0, 140.0
+PAST_SEASONS = 20
+
+
 def demo_load(duration_s: int, seed: int = 7) -> Load:
-    """Two humps and a burst, events/s: 20 at rest, 140 at the top of a hump, 200 in the burst near
-    the end, 5 % noise.
-    """
-    t = np.arange(duration_s) / duration_s
-    rate = 20 + 120 * np.maximum(0.0, np.sin(2 * np.pi * (2 * t - 0.1))) ** 1.5
-    rate[(t >= 0.85) & (t < 0.92)] += 180
-    rate *= 1 + 0.05 * np.random.default_rng(seed).standard_normal(duration_s)
-    return Load("two humps and a burst", np.maximum(rate, 0.0))
+    """Seasons of a minute, events/s: a hump up to 140 and then a rest at 20, with 5 % noise."""
+    return Load("a hump every minute", _seasons(duration_s, seed))
+
+
+def demo_past(seed: int = 8) -> Load:
+    """The load before the demo: the same seasons, up to the rest that the demo starts in."""
+    rests_s = SEASON_S - HUMP_S
+    return Load("the minutes before", _seasons(PAST_SEASONS * SEASON_S - rests_s, seed))
+
+
+def _seasons(duration_s: int, seed: int) -> Array:
+    t = np.arange(duration_s) % SEASON_S
+    hump = np.where(t < HUMP_S, np.sin(np.pi * np.minimum(t / HUMP_S, 1.0)), 0.0)
+    noise = 1 + 0.05 * np.random.default_rng(seed).standard_normal(duration_s)
+    return np.maximum((REST + (TOP - REST) * hump**1.5) * noise, 0.0)
 
 
 @dataclass(frozen=True)

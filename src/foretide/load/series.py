@@ -99,6 +99,20 @@ class Load:
         by_window: Array = np.interp(np.arange(windows + 1) * window_s, known_at, cumulated)
         return np.diff(by_window) / window_s
 
+    def before(self, after_s: float, window_s: float) -> Array:
+        """Events/s in the windows that end ``after_s`` seconds after the load does, oldest first;
+        NaN where nothing was recorded.
+
+        >>> Load("steps", np.array([10.0, 20.0, 30.0, 40.0])).before(after_s=2.0, window_s=2.0)
+        array([15., 35., nan])
+        """
+        known_at = np.arange(-len(self), 1) * self.interval_s
+        cumulated = np.concatenate(([0.0], np.cumsum(self.counts)))
+        windows = int((self.duration_s + after_s) / window_s * (1 + 1e-12))
+        edges = after_s - np.arange(windows, -1, -1) * window_s
+        rates = np.diff(np.interp(edges, known_at, cumulated)) / window_s
+        return np.asarray(np.where(edges[1:] > 1e-9 * window_s, np.nan, rates))
+
     def at(self, now: float) -> float:
         """Events/s at an instant of run time; 0 outside the load."""
         i = int(now // self.interval_s)

@@ -27,6 +27,7 @@ from foretide.control import ModeSwitch, control_path
 from foretide.errors import ForetideError, InvalidConfig
 from foretide.journal import Journal, Run
 from foretide.learned import Learned, learned_path
+from foretide.load import Load
 from foretide.model import Decision, Mode, Prices
 from foretide.spark.control.actuator import PipelineActuator
 from foretide.spark.control.executors import ExecutorPool
@@ -38,6 +39,7 @@ from foretide.spark.run.sessions import session
 from foretide.systems import System
 
 Observer = Callable[[Decision], None]
+DAY_S = 86_400.0
 KEPT = 10_000
 """Decisions that a live run keeps in memory: 28 hours at windows of 10 s, about 40 MB."""
 
@@ -50,7 +52,7 @@ class LiveRun:
     ``until_idle`` ends the run when every generated load has come to its end and nothing waits any
     more. ``preload`` names modules that the operators' functions need, loaded once instead of in
     every worker. ``share`` of the events is promised within the target; ``spark_settings`` win over
-    Foretide's own.
+    Foretide's own. ``past`` is the load before the pipeline's start, for forecasters to learn from.
     """
 
     pipeline: Pipeline
@@ -66,6 +68,7 @@ class LiveRun:
     prices: Prices = field(default_factory=Prices)
     share: float | None = None
     spark_settings: Mapping[str, str] = field(default_factory=dict)
+    past: Load | None = None
 
     @property
     def journal(self) -> Path:
@@ -149,9 +152,16 @@ class LiveRun:
                 def record(decision: Decision) -> None:
                     recorder(decision, (journal.append, observe, learned.note))
 
-                loop = self.system.priced(self.prices).autoscaler(
-                    running.topology, probe, PipelineActuator(running, executors), mode, record, train_beside=True, effect_check=True
-                )  # fmt: skip
+                system = self._with_past(run.started_at, running.started_at)
+                loop = system.priced(self.prices).autoscaler(
+                    running.topology,
+                    probe,
+                    PipelineActuator(running, executors),
+                    mode,
+                    record,
+                    train_beside=True,
+                    effect_check=True,
+                )
                 with Learned(
                     learned_path(self.journal, self.system.planner), loop.planner
                 ) as learned:
@@ -161,6 +171,17 @@ class LiveRun:
             if recorder.ended or not stop.is_set():  # workers may end before us at a signal
                 running.check()
         return run, list(recorder.kept)
+
+    def _with_past(self, now: float, pipeline_started_at: float) -> System:
+        """The system with the load before ``now``. A dated one is placed by its dates, and by the
+        time of day where it is older than a day; any other ended when the pipeline first started.
+        """
+        if self.past is None:
+            return self.system
+        age_s = now - pipeline_started_at
+        if self.past.started_at is not None:
+            age_s = (now - self.past.started_at - self.past.duration_s) % DAY_S
+        return self.system.remembering(self.past.before(age_s, self.window_s))
 
     def _is_over(self, running: Running) -> bool:
         return running.has_failed or (self.until_idle and running.idle())

@@ -21,6 +21,8 @@ from foretide.topology import Topology
 
 Array = npt.NDArray[np.float64]
 Mode = Literal["advise", "act"]
+Sketch = tuple[int, tuple[float, ...]]
+"""The first key of a latency sketch and the events per key: see ``foretide.sketch``."""
 Outcome = Literal["observed", "waiting", "unchanged", "advised", "applied", "failed"]
 
 
@@ -57,7 +59,7 @@ def whole(name: str, value: object, least: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Latency:
     """How long events took, over ``count`` events; ``within`` of them met the latency target when
-    one is known.
+    one is known. ``sketch`` holds the distribution where it is to be merged over windows.
     """
 
     count: float
@@ -66,6 +68,7 @@ class Latency:
     p90_ms: float
     p99_ms: float
     within: float | None = None
+    sketch: Sketch | None = None
 
     def __post_init__(self) -> None:
         for name in ("count", "mean_ms", "p50_ms", "p90_ms", "p99_ms", "within"):
@@ -116,8 +119,10 @@ class Sample:
     they were done here. ``scv_*`` are squared coefficients of variation. Where events are worked
     off in micro-batches, ``batches`` ended in the window and took ``batch_s`` seconds each on
     average; ``batch_runs`` are these batches one by one and ``trigger_s`` is the time between two
-    that the query asks for, where known. Replicas beyond ``max_parallelism`` add nothing (a source has only so many partitions);
-    None when no such limit is known.
+    that the query asks for, where known. Replicas beyond ``max_parallelism`` add nothing (a source
+    has only so many partitions); None when no such limit is known. ``state_rows`` and
+    ``state_bytes`` are what a stateful operator keeps, ``watermark_at`` the event time up to which
+    it is complete.
     """
 
     arrived: float
@@ -139,6 +144,9 @@ class Sample:
     max_parallelism: int | None = None
     batch_runs: tuple[BatchRun, ...] = ()
     trigger_s: float | None = None
+    state_rows: float | None = None
+    state_bytes: float | None = None
+    watermark_at: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("arrived", "processed", "backlog"):
@@ -153,6 +161,8 @@ class Sample:
             "batches",
             "batch_s",
             "trigger_s",
+            "state_rows",
+            "state_bytes",
         ):
             _check_count("Sample", name, getattr(self, name))
         for edge, count in self.emitted.items():

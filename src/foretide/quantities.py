@@ -14,7 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from foretide.model import Array, Latency, Prices, WindowPrices
+from foretide import sketch as sketches
+from foretide.model import Array, Latency, Prices, Sketch, WindowPrices
 
 Counts = npt.NDArray[np.int64]
 QUANTILES = (0.5, 0.9, 0.99)
@@ -112,11 +113,12 @@ def latency(
     weights: Array | None = None,
     target_s: float | None = None,
     mean_s: float | None = None,
+    mergeable: bool = False,
 ) -> Latency | None:
     """The latency record of events with these ages; None when there is none.
 
     ``weights`` are the events each age stands for (None: one). ``mean_s`` is the exact mean, where
-    it is known better than from the ages.
+    it is known better than from the ages. With ``mergeable`` the record holds the distribution too.
 
     >>> found = latency(np.array([1.0, 3.0]), target_s=2.0)
     >>> found.mean_ms, found.p50_ms, found.p99_ms, found.within
@@ -133,23 +135,40 @@ def latency(
     if target_s is not None:
         early = ages_s <= target_s
         within = float(np.count_nonzero(early) if weights is None else weights[early].sum())
-    return Latency(count, max(0.0, mean_s) * 1e3, p50, p90, p99, within)
+    kept = sketches.sketch(ages_s, weights) if mergeable else None
+    return Latency(count, max(0.0, mean_s) * 1e3, p50, p90, p99, within, kept)
 
 
 def merged_latency(parts: Sequence[Latency | None]) -> Latency | None:
-    """Several latency records as one. Count, mean and events within the target are exact; a
-    percentile is the largest of the parts', which is never below the true one.
+    """Several latency records as one. Count, mean and events within the target are exact.
+    Percentiles come from the sketches where every part has one; else each is the largest of the
+    parts', which is never below the true one.
     """
     known = [p for p in parts if p is not None and p.count > 0]
     if not known:
         return None
     count = sum(p.count for p in known)
     within = [p.within for p in known if p.within is not None]
+    whole, (p50, p90, p99) = _distribution(known)
     return Latency(
         count,
         sum(p.mean_ms * p.count for p in known) / count,
-        max(p.p50_ms for p in known),
-        max(p.p90_ms for p in known),
-        max(p.p99_ms for p in known),
+        p50,
+        p90,
+        p99,
         sum(within) if len(within) == len(known) else None,
+        whole,
     )
+
+
+def _distribution(parts: Sequence[Latency]) -> tuple[Sketch | None, list[float]]:
+    """The merged sketch and its percentiles, or None and the largest percentiles of the parts."""
+    kept = [p.sketch for p in parts if p.sketch is not None and p.sketch[1]]
+    if len(parts) == 1 or len(kept) < len(parts):
+        tops = [
+            max(column)
+            for column in zip(*((p.p50_ms, p.p90_ms, p.p99_ms) for p in parts), strict=True)
+        ]
+        return (parts[0].sketch if len(parts) == 1 else None), tops
+    whole = sketches.merged(kept)
+    return whole, sketches.quantiles(whole, QUANTILES)

@@ -48,7 +48,8 @@ class TargetCounts(Protocol):
 
 class Account:
     """Running totals of one run. ``start`` are the replicas before the first window (None: those of
-    the first window).
+    the first window). With ``shared`` all operators use the same task slots: their replicas are
+    counted once and their needs together.
 
     >>> from foretide.topology import Operator
     >>> account = Account(Topology((Operator("a"),)), Prices(), Promise())
@@ -61,30 +62,38 @@ class Account:
     """
 
     def __init__(
-        self, topology: Topology, prices: Prices, promise: Promise, start: Array | None = None
+        self,
+        topology: Topology,
+        prices: Prices,
+        promise: Promise,
+        start: Array | None = None,
+        shared: bool = False,
     ) -> None:
         n, names = len(topology.names), topology.names
-        self.prices, self.promise = prices, promise
+        self.prices, self.promise, self.shared = prices, promise, shared
         self.paid = self.changes_paid = self.seconds = self.replica_seconds = 0.0
         self.windows = self.adaptations = 0
         self.counted = self.within = self.dropped = 0.0
         self._ends = [names.index(e) for e in topology.sinks or names]
-        self._caps = np.array([o.max_replicas for o in topology.operators], dtype=float)
+        caps = np.array([o.max_replicas for o in topology.operators], dtype=float)
+        self._caps = caps.max(keepdims=True) if shared else caps
         self._routes = Routes(topology)
         self._processed, self._sent = np.zeros(n), np.zeros(len(topology.edges))
         self._offered, self._due = np.zeros(n), np.zeros(n)
         self._recent: deque[tuple[float, Array]] = deque()
         self._grace_s = 0.0
-        self._before, self._peak = start, np.full(n, np.nan)
+        self._before, self._peak = start, np.full(len(self._caps), np.nan)
         self._needed_s = self._covered_s = 0.0
 
     def add(self, window: Window, need: Array, left: TargetCounts | None = None) -> None:
         """One measured window with the replicas that each operator needed (NaN: unknown) and the
         latency of the events that left in it.
         """
-        before = window.replicas if self._before is None else self._before
-        change = window.replicas - before
-        replica_seconds = float(window.replicas.sum()) * window.seconds
+        replicas = window.replicas
+        if self.shared:
+            replicas, need = replicas.max(keepdims=True), need.sum(keepdims=True)
+        change = replicas - (replicas if self._before is None else self._before)
+        replica_seconds = float(replicas.sum()) * window.seconds
         self.paid += cost(replica_seconds, change, self.prices)
         self.changes_paid += change_cost(change, self.prices)
         self.replica_seconds += replica_seconds
@@ -97,10 +106,10 @@ class Account:
             self.within += left.within
         known = ~np.isnan(need)
         self._needed_s += float(need[known].sum()) * window.seconds
-        covered = np.minimum(window.replicas, need)[known]
+        covered = np.minimum(replicas, need)[known]
         self._covered_s += float(covered.sum()) * window.seconds
         self._peak = np.fmax(self._peak, np.minimum(need, self._caps))
-        self._before = window.replicas
+        self._before = replicas
         self._flow(window)
 
     def _flow(self, window: Window) -> None:

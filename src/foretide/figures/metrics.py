@@ -14,6 +14,7 @@ import numpy as np
 from foretide.figures.record import RunRecord, end_to_end
 from foretide.figures.saving import saving
 from foretide.model import Array, Snapshot
+from foretide.plan.optimum import optimal_schedule
 from foretide.quantities import QUANTILES, cost, merged_latency, percentiles
 
 __all__ = [
@@ -96,14 +97,20 @@ def figures(record: RunRecord) -> Figures:
 
 
 def optimum_cost(record: RunRecord) -> float:
-    """W of the clairvoyant optimum, summed over operators."""
+    """W of the clairvoyant optimum, summed over operators; for operators that share task slots, of
+    the optimum for their needs together.
+    """
+    names = record.topology.names
+    before = {n: record.before(n) for n in names}
+    schedules = record.optimum
+    if record.shared_slots and names:
+        together = np.sum([np.nan_to_num(record.needs[n], nan=1.0) for n in names], axis=0)
+        most = max(record.topology[n].max_replicas for n in names)
+        prices = record.prices.per_window(record.window_s)
+        schedules = {names[0]: optimal_schedule(together, prices, before[names[0]], most)}
     return sum(
-        cost(
-            float(record.optimum[n] @ record.seconds),
-            np.diff(record.optimum[n], prepend=record.before(n)),
-            record.prices,
-        )
-        for n in record.topology.names
+        cost(float(s @ record.seconds), np.diff(s, prepend=before[n]), record.prices)
+        for n, s in schedules.items()
     )
 
 
@@ -155,13 +162,19 @@ def _replica_mape(record: RunRecord) -> float | None:
 
 
 def _latency(record: RunRecord) -> tuple[float | None, float | None, float | None, float | None]:
-    """Mean, p50, p90, p99. From window summaries only the mean is exact, so only it is given."""
+    """Mean, p50, p90, p99. From window summaries without sketches only the mean is exact, so only
+    it is given.
+    """
     values, weights = record.latencies_ms, record.latency_weights
     if values is not None and values.size:
         p50, p90, p99 = percentiles(values, QUANTILES, weights)
         return float(np.average(values, weights=weights)), p50, p90, p99
     whole = merged_latency([end_to_end(record.topology, s) for s in record.snapshots])
-    return (whole.mean_ms if whole else None), None, None, None
+    if whole is None:
+        return None, None, None, None
+    if whole.sketch is None:
+        return whole.mean_ms, None, None, None
+    return whole.mean_ms, whole.p50_ms, whole.p90_ms, whole.p99_ms
 
 
 def _slo_share(record: RunRecord) -> float | None:

@@ -26,7 +26,8 @@ class RunRecord:
     they are unknown. ``start`` are the replicas before the first window (None: those of the first
     window). ``latencies_ms`` are end to end, one per event that left, or one per group of
     ``latency_weights`` events; None when only each window's summary is known. ``share`` of the
-    events was promised to be within ``target_latency_s``.
+    events was promised to be within ``target_latency_s``. With ``shared_slots`` all operators use the
+    same task slots, which each of them shows as its replicas.
     """
 
     system: str
@@ -40,6 +41,7 @@ class RunRecord:
     latency_weights: Array | None = None
     target_latency_s: float | None = None
     share: float | None = None
+    shared_slots: bool = False
     prices: Prices = field(default_factory=Prices)
 
     def __post_init__(self) -> None:
@@ -68,6 +70,7 @@ class RunRecord:
             measured_needs(run.topology, snapshots),
             target_latency_s=run.target_latency_s,
             share=run.share,
+            shared_slots=has_shared_slots(run),
             prices=run.prices,
         )
 
@@ -82,7 +85,7 @@ class RunRecord:
         names = self.topology.names
         start = None if self.start is None else np.array([float(self.start[n]) for n in names])
         promise = Promise(self.target_latency_s, self.share)
-        account = Account(self.topology, self.prices, promise, start)
+        account = Account(self.topology, self.prices, promise, start, self.shared_slots)
         needs = np.array([self.needs[n] for n in names], dtype=float).reshape(len(names), -1)
         for window, need, s in zip(self.windows, needs.T, self.snapshots, strict=True):
             account.add(window, need, end_to_end(self.topology, s))
@@ -158,6 +161,13 @@ class RunRecord:
             if len(forecasts) == len(self.topology.sources):
                 coming = [sum(step) for step in zip(*forecasts, strict=False)][:steps]
         return np.array([expected.get(s.at, np.nan) for s in self.snapshots])
+
+
+def has_shared_slots(run: Run) -> bool:
+    """Whether the operators of a run share the task slots of one application, as the queries of an
+    attached one do.
+    """
+    return bool(run.settings.get("shared_slots"))
 
 
 def end_to_end(topology: Topology, snapshot: Snapshot) -> Latency | None:

@@ -91,6 +91,7 @@ class Summary:
     steps_left_out: int
     short: str | None = None
     share: float = PROMISED
+    shared_slots: bool = False
 
     @property
     def system(self) -> str:
@@ -146,6 +147,7 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
         steps_left_out=max(0, len(steps) - decisions),
         short=saving(record.account, found.slo_share).short,
         share=record.account.promise.least,
+        shared_slots=record.shared_slots,
     )
 
 

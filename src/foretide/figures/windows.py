@@ -80,6 +80,9 @@ def _sample(parts: Sequence[Sample]) -> Sample:
         replica_busy_s=_columns([p.replica_busy_s for p in parts]),
         replica_processed=_columns([p.replica_processed for p in parts]),
         max_parallelism=_last([p.max_parallelism for p in parts]),
+        state_rows=_last([p.state_rows for p in parts]),
+        state_bytes=_last([p.state_bytes for p in parts]),
+        watermark_at=_last([p.watermark_at for p in parts]),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from foretide import journal
+from foretide.assets import VENDOR
 from foretide.errors import InvalidConfig
 from foretide.figures.comparison import Comparison
 from foretide.figures.record import RunRecord
@@ -125,16 +126,13 @@ def assembled(template: str, parts: Mapping[str, str], scripts: Sequence[str]) -
     """A template of ``assets/`` with its parts, the style, the chart library and the scripts put
     in.
     """
-    own, vendor = (
-        resources.files("foretide.report") / "assets",
-        resources.files("foretide") / "web" / "static" / "vendor",
-    )
+    own = resources.files("foretide.report") / "assets"
     everything = {
         **parts,
-        "UPLOT_CSS": (vendor / "uPlot.min.css").read_text(encoding="utf-8"),
+        "UPLOT_CSS": (VENDOR / "uPlot.min.css").read_text(encoding="utf-8"),
         "CSS": (own / "report.css").read_text(encoding="utf-8"),
-        "UPLOT_LICENSE": (vendor / "uPlot.LICENSE").read_text(encoding="utf-8").strip(),
-        "UPLOT": (vendor / "uPlot.iife.min.js").read_text(encoding="utf-8"),
+        "UPLOT_LICENSE": (VENDOR / "uPlot.LICENSE").read_text(encoding="utf-8").strip(),
+        "UPLOT": (VENDOR / "uPlot.iife.min.js").read_text(encoding="utf-8"),
         "JS": "".join((own / name).read_text(encoding="utf-8") for name in scripts),
     }
     text = (own / template).read_text(encoding="utf-8")

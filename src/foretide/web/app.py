@@ -18,6 +18,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from foretide.assets import VENDOR
 from foretide.control import ask_mode
 from foretide.errors import JournalError, NobodyListens
 from foretide.web import openapi, prometheus
@@ -209,6 +210,7 @@ def application(watch: Watch, token: Token, private: bool) -> ASGIApp:
         Route("/api/openapi.json", api.openapi, methods=get),
         Route("/metrics", api.metrics, methods=get),
         Route("/healthz", api.health, methods=get),
+        Mount("/static/vendor", _Static(directory=VENDOR)),
         Mount("/static", _Static(directory=STATIC)),
     ]
     app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: _refused})

@@ -28,12 +28,24 @@ class SampleLine(msgspec.Struct, gc=False):
     offered: Count | None = None
     dropped: Count | None = None
     latency: Latency | None = None
+    batches: Count | None = None
+    batch_s: Count | None = None
+    state_rows: Count | None = None
+    state_bytes: Count | None = None
+    watermark_at: float | None = None
+
+
+class HostLine(msgspec.Struct, gc=False):
+    name: str
 
 
 class SnapshotLine(msgspec.Struct, gc=False):
     window_s: Annotated[float, msgspec.Meta(gt=0)]
     samples: dict[str, SampleLine]
     latency: Latency | None = None
+    hosts: tuple[HostLine, ...] | None = None
+    lead_s: Count | None = None
+    slots: int | None = None
 
 
 class ForecastLine(msgspec.Struct, gc=False):

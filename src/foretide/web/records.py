@@ -27,7 +27,10 @@ class OperatorInfo(msgspec.Struct):
 
 
 class RunInfo(msgspec.Struct):
-    """What ran: the journal's first line."""
+    """What ran: the journal's first line. ``share`` of the events is promised to be within the
+    target. With ``shared_slots`` all operators use the task slots of one application. ``spark_ui`` is
+    the address of Spark's own page.
+    """
 
     name: str
     system: str
@@ -35,10 +38,15 @@ class RunInfo(msgspec.Struct):
     started_at: float
     target_latency_ms: float | None
     operators: list[OperatorInfo]
+    share: float | None = None
+    shared_slots: bool = False
+    spark_ui: str | None = None
 
 
 class OperatorNow(msgspec.Struct):
-    """One operator in the newest measured window; ``feeds`` are events/s on each outgoing edge."""
+    """One operator in the newest measured window. ``feeds`` are events/s on each outgoing edge;
+    ``processed`` are events/s, ``batches`` ended in the window and took ``batch_s`` each on average.
+    """
 
     replicas: int
     planned: int | None
@@ -47,6 +55,12 @@ class OperatorNow(msgspec.Struct):
     backlog: float
     rate: float
     feeds: dict[str, float]
+    processed: float
+    batches: float | None = None
+    batch_s: float | None = None
+    state_rows: float | None = None
+    state_bytes: float | None = None
+    watermark_at: float | None = None
 
 
 class LatencyNow(msgspec.Struct):
@@ -101,6 +115,10 @@ class Now(msgspec.Struct, kw_only=True):
     need: int | None = None
     planned: int | None = None
     backlog: float | None = None
+    processed: float | None = None
+    executors: int | None = None
+    slots: int | None = None
+    lead_s: float | None = None
     latency: LatencyNow | None = None
     outlook: Outlook | None = None
     cost: Cost

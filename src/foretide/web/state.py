@@ -12,6 +12,7 @@ import numpy as np
 
 from foretide.figures.account import Account, Promise
 from foretide.figures.demand import Demand, Window
+from foretide.figures.record import has_shared_slots
 from foretide.figures.saving import saving
 from foretide.journal import Run
 from foretide.model import Array, Latency, Mode
@@ -40,6 +41,8 @@ OVERALL: dict[str, Rule] = {
     "need": "max",
     "planned": "max",
     "backlog": "max",
+    "processed": "mean",
+    "executors": "max",
     "p50_ms": "max",
     "p90_ms": "max",
     "p99_ms": "max",
@@ -53,6 +56,8 @@ PER_OPERATOR: dict[str, Rule] = {
     "planned": "max",
     "utilization": "mean",
     "backlog": "max",
+    "processed": "mean",
+    "batch_s": "max",
 }
 
 
@@ -80,12 +85,15 @@ class RunState:
         self._whole = Whole(rules, WHOLE_POINTS)
         self._demand = Demand(run.topology)
         promise = Promise(run.target_latency_s, run.share)
-        self._account = Account(run.topology, run.prices, promise)
+        self._shared = has_shared_slots(run)
+        self._account = Account(run.topology, run.prices, promise, shared=self._shared)
         self._ahead: list[tuple[float, float]] = []
         self._planned = np.full(len(self.names), np.nan)
         self._values = np.full(len(rules), np.nan)
         self._feeds: Array = np.full(len(self._edges), np.nan)
         self._latency: Latency | None = None
+        self._snapshot: SnapshotLine | None = None
+        self._ends = [self.names.index(n) for n in run.topology.sinks or self.names]
         self._outcomes: Counter[str] = Counter()
         self.last: DecisionLine | None = None
 
@@ -121,21 +129,32 @@ class RunState:
         self._feeds = window.sent / window.seconds
         rate = window.arrived / window.seconds
         values[len(OVERALL) :] = np.concatenate(
-            (rate, window.replicas, need, self._planned, window.utilization, window.backlog)
+            (
+                *(rate, window.replicas, need, self._planned, window.utilization, window.backlog),
+                window.processed / window.seconds,
+                [_or_nan(snapshot.samples[n].batch_s) for n in self.names],
+            )
         )
         totals = {
             "load": window.offered.sum() / window.seconds,
-            "replicas": window.replicas.sum(),
+            "replicas": self._total(window.replicas),
             "need": need.sum(),
-            "planned": self._planned.sum(),
+            "planned": self._total(self._planned),
             "backlog": window.backlog.sum(),
+            "processed": window.processed[self._ends].sum() / window.seconds,
+            "executors": np.nan if snapshot.hosts is None else len(snapshot.hosts),
             "cost": self._account.paid,
             "seconds": self._account.seconds,
         }
+        self._snapshot = snapshot
         if latency is not None:
             self._latency = latency
             totals.update(p50_ms=latency.p50_ms, p90_ms=latency.p90_ms, p99_ms=latency.p99_ms)
         return totals
+
+    def _total(self, replicas: Array) -> float:
+        """Replicas of all operators; slots that they share count once."""
+        return float(replicas.max() if self._shared else replicas.sum())
 
     def _end_to_end(self, snapshot: SnapshotLine) -> Latency | None:
         if snapshot.latency is not None:
@@ -176,6 +195,9 @@ class RunState:
                 )
                 for o in run.topology.operators
             ],
+            run.share,
+            self._shared,
+            _web_address(run.settings.get("spark_ui")),
         )
 
     def now(self, file: Journalled, decisions: int) -> Now:
@@ -200,6 +222,10 @@ class RunState:
             need=_whole(v["need"]),
             planned=_whole(v["planned"]),
             backlog=_known(v["backlog"]),
+            processed=_known(v["processed"]),
+            executors=_whole(v["executors"]),
+            slots=self._snapshot.slots if self._snapshot else None,
+            lead_s=self._snapshot.lead_s if self._snapshot else None,
             latency=self._latency_now(),
             outlook=Outlook([m for m, _ in ahead], upper if len(upper) == len(ahead) else None)
             if ahead
@@ -226,12 +252,12 @@ class RunState:
         return Cost(account.paid, account.static_peak, outcome.share, outcome.short)
 
     def _operators_now(self) -> dict[str, OperatorNow]:
-        rate, replicas, need, planned, utilization, backlog = self._values[len(OVERALL) :].reshape(
-            len(PER_OPERATOR), -1
-        )
+        table = self._values[len(OVERALL) :].reshape(len(PER_OPERATOR), -1)
+        rate, replicas, need, planned, utilization, backlog, processed, _ = table
         feeds: dict[str, dict[str, float]] = {n: {} for n in self.names}
         for (producer, consumer), events in zip(self._edges, self._feeds.tolist(), strict=True):
             feeds[producer][consumer] = events
+        samples = self._snapshot.samples if self._snapshot else {}
         return {
             n: OperatorNow(
                 int(replicas[i]),
@@ -241,6 +267,12 @@ class RunState:
                 float(backlog[i]),
                 float(rate[i]),
                 feeds[n],
+                float(processed[i]),
+                samples[n].batches,
+                samples[n].batch_s,
+                samples[n].state_rows,
+                samples[n].state_bytes,
+                samples[n].watermark_at,
             )
             for i, n in enumerate(self.names)
         }
@@ -273,6 +305,20 @@ def nothing_yet(file: Journalled) -> Now:
         skipped_lines=file.skipped_lines,
         cost=Cost(0.0, None, None, None),
     )
+
+
+def _web_address(value: object) -> str | None:
+    """An http address, or None: a page links nothing else.
+
+    >>> _web_address("http://driver:4040"), _web_address("javascript:alert(1)")
+    ('http://driver:4040', None)
+    """
+    text = value if isinstance(value, str) else ""
+    return text if text.startswith(("http://", "https://")) else None
+
+
+def _or_nan(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def _known(value: float) -> float | None:

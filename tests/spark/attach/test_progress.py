@@ -47,6 +47,24 @@ def test_a_progress_report_becomes_a_batch() -> None:
     assert parsed({**PROGRESS, "sources": [{"description": "x"}]}).left is None
 
 
+def test_state_and_watermark_are_read_where_a_query_has_them() -> None:
+    stateless = parsed(PROGRESS)
+    assert (stateless.state_rows, stateless.state_bytes, stateless.watermark_at) == (None,) * 3
+    states = [
+        {"numRowsTotal": 3, "memoryUsedBytes": 100},
+        {"numRowsTotal": 4, "memoryUsedBytes": 20},
+    ]
+    stateful = parsed(
+        {
+            **PROGRESS,
+            "stateOperators": states,
+            "eventTime": {"watermark": "1970-01-01T00:01:00.500Z"},
+        }
+    )
+    assert (stateful.state_rows, stateful.state_bytes) == (7, 120)
+    assert stateful.watermark_at == 60.5
+
+
 def test_a_trigger_without_events_is_no_batch() -> None:
     idle = {**PROGRESS, "numInputRows": 0, "durationMs": {"latestOffset": 1, "triggerExecution": 1}}
     assert parsed(PROGRESS).ran

@@ -200,12 +200,16 @@ def _ages(
     ]
 
 
-def latency_of(ages: Sequence[tuple[float, float]], target_s: float | None) -> Latency | None:
-    """Figures of (age in seconds, events) pairs; None without events."""
+def latency_of(
+    ages: Sequence[tuple[float, float]], target_s: float | None, mergeable: bool = False
+) -> Latency | None:
+    """Figures of (age in seconds, events) pairs; None without events. With ``mergeable`` the record
+    holds the distribution too.
+    """
     if not ages:
         return None
     ages_s, events = np.array(ages).T
-    return quantities.latency(ages_s, events, target_s)
+    return quantities.latency(ages_s, events, target_s, mergeable=mergeable)
 
 
 def trigger_interval_s(batches: Sequence[BatchReport]) -> float | None:

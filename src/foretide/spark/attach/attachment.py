@@ -169,6 +169,8 @@ class Attachment:
                 "cores": self.executors.cores,
                 "max_executors": s.max_executors,
                 "targets": dict(s.targets),
+                "shared_slots": True,
+                "spark_ui": self.spark.sparkContext.uiWebUrl,
             },
             share=s.share,
         )

@@ -54,6 +54,9 @@ class BatchReport:
     sources: tuple[SourceReport, ...]
     sink: str
     ran: bool = True
+    state_rows: float | None = None
+    state_bytes: float | None = None
+    watermark_at: float | None = None
 
     @property
     def ended_at(self) -> float:
@@ -75,7 +78,9 @@ class BatchReport:
 def parsed(progress: Mapping[str, Any]) -> BatchReport:
     """A batch from Spark's progress report (its JSON form). A query without a name goes by its id."""
     duration_ms = progress["durationMs"]
-    started_at = datetime.fromisoformat(progress["timestamp"].replace("Z", "+00:00")).timestamp()
+    started_at = _instant(progress["timestamp"])
+    states = progress.get("stateOperators") or ()
+    watermark = (progress.get("eventTime") or {}).get("watermark")
     return BatchReport(
         query=query_name(progress.get("name"), progress["id"]),
         run_id=str(progress.get("runId", "")),
@@ -87,7 +92,14 @@ def parsed(progress: Mapping[str, Any]) -> BatchReport:
         sources=tuple(_source(s) for s in progress["sources"]),
         sink=progress["sink"]["description"],
         ran="addBatch" in duration_ms or progress["numInputRows"] > 0,
+        state_rows=float(sum(s["numRowsTotal"] for s in states)) if states else None,
+        state_bytes=float(sum(s["memoryUsedBytes"] for s in states)) if states else None,
+        watermark_at=_instant(watermark) if watermark else None,
     )
+
+
+def _instant(text: str) -> float:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def _source(source: Mapping[str, Any]) -> SourceReport:

@@ -179,7 +179,7 @@ class WatchedQueries:
             now - start,
             samples,
             cluster.hosts,
-            latency_of(leaving, self.target_s),
+            latency_of(leaving, self.target_s, mergeable=True),
             cluster.lead_s,
             cluster.slots,
         )
@@ -237,6 +237,9 @@ class WatchedQueries:
             max_parallelism=query.latest.partitions,
             batch_runs=tuple(runs),
             trigger_s=trigger_interval_s(query.recent) if trigger_s is None else trigger_s,
+            state_rows=query.latest.state_rows,
+            state_bytes=query.latest.state_bytes,
+            watermark_at=query.latest.watermark_at,
         ), ages
 
 

@@ -139,6 +139,7 @@ class LiveRun:
                 "grouping": self.system.grouping,
                 "master": self.master,
                 "trigger_s": self.pipeline.trigger_s,
+                "spark_ui": running.spark.sparkContext.uiWebUrl,
             },
             share=self.share,
         )

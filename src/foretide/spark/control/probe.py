@@ -99,7 +99,8 @@ class PipelineProbe:
         parts = [windows[n].ages() for n in self.running.topology.sinks]
         ages = [a for groups, _, _ in parts for a in groups]
         counts = [c for _, found, _ in parts for c in found]
-        return latency(ages, counts, sum(total for _, _, total in parts), self.target_latency_s)
+        total_s = sum(total for _, _, total in parts)
+        return latency(ages, counts, total_s, self.target_latency_s, mergeable=True)
 
 
 def loaded(hosts: Sequence[Host], samples: Mapping[str, Sample]) -> tuple[Host, ...]:

@@ -47,10 +47,14 @@ def read_back(
 
 
 def latency(
-    ages_s: Sequence[Array], counts: Sequence[float], total_s: float, target_s: float | None = None
+    ages_s: Sequence[Array],
+    counts: Sequence[float],
+    total_s: float,
+    target_s: float | None = None,
+    mergeable: bool = False,
 ) -> Latency | None:
     """Percentiles over groups of ages; group i stands for ``counts[i]`` events. ``total_s`` is the
-    exact sum of all ages.
+    exact sum of all ages. With ``mergeable`` the record holds the distribution too.
 
     >>> l = latency([np.array([1.0, 3.0])], [2.0], 4.0, target_s=2.0)
     >>> l.mean_ms, l.p50_ms, l.p99_ms, l.within
@@ -62,4 +66,4 @@ def latency(
         return None
     ages = np.maximum(np.concatenate([a for a, _ in groups]), 0.0)
     weights = np.concatenate([np.full(len(a), c / len(a)) for a, c in groups])
-    return quantities.latency(ages, weights, target_s, total_s / count)
+    return quantities.latency(ages, weights, target_s, total_s / count, mergeable)

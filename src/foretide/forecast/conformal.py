@@ -1,38 +1,63 @@
 """An upper quantile for any forecaster: adaptive conformal inference on its own rolling residuals,
-per step ahead.
+per step ahead, relative to the level of the load.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from foretide.forecast.level_shift import CONFIRM, shifted
 from foretide.forecast.new_windows import PendingForecasts
 from foretide.model import Array, Forecast
-from foretide.parts import Forecaster, Learner
+from foretide.parts import Forecaster
+
+LEVEL_WINDOWS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What was forecast for one window, and the level that its residual is measured in."""
+
+    mean: float
+    upper: float | None
+    level: float
+    origin: int
 
 
 class Conformal:
     """Wraps a forecaster and adds ``upper``, a rate that the truth stays below in a share
     ``quantile`` of the windows.
 
-    For each step ahead s: ``upper_s = mean_s + Q_s``, where Q_s is the ``(1 - alpha_s)`` quantile,
-    with the finite-sample rank ``ceil((n + 1) * (1 - alpha_s))``, of the last ``window`` residuals
-    truth - mean at that step. After each truth ``alpha_s += rate * (alpha - missed)`` with ``alpha
-    = 1 - quantile`` and ``missed`` 1 when the truth was above the upper that was given, else 0
-    (Gibbs and Candes, Adaptive conformal inference under distribution shift, 2021, eq. 2): the
-    share of misses tends to alpha even when the load drifts. Its past forecasts are scored as their
-    truths arrive in ``recent``; while a step has fewer than ``least`` residuals there is no upper.
-    Windows without a measurement score nothing.
+    For each step ahead s: ``upper_s = mean_s + level * Q_s``. Q_s is the ``(1 - alpha_s)``
+    quantile, with the finite-sample rank ``ceil((n + 1) * (1 - alpha_s))``, of the last ``window``
+    residuals ``(truth - mean) / level`` at that step. ``level`` is the mean rate of the present
+    regime, over the last 300 windows at most. It changes slowly: measured against the forecast
+    itself, a burst in the last window would raise the bound when the load is about to fall.
+
+    After each truth ``alpha_s += rate * (alpha - missed)`` with ``alpha = 1 - quantile`` and
+    ``missed`` 1 when the truth was above the upper bound, else 0 (Gibbs and Candes, Adaptive
+    conformal inference under distribution shift, 2021, eq. 2): the share of misses tends to alpha
+    even when the load drifts.
+
+    A level shift (``level_shift.shifted``) starts a new regime. Forecasts of windows after the
+    shift that were made before it was known are not scored: their errors are the shift itself and
+    do not predict the next error. Of the older residuals the last ``1 / alpha`` are kept, the
+    fewest that have such a quantile, and every new residual replaces one of them. Alpha starts
+    again at its target then, and once more when they are gone.
+
+    Past forecasts are scored when their truths arrive in ``recent``; while a step has fewer than
+    ``least`` residuals there is no upper. Windows without a measurement score nothing.
 
     >>> from foretide.forecast.basic import Basic
     >>> level = Conformal(Basic(), quantile=0.5, least=2)
     >>> rates = np.array([10.0, 12.0, 10.0, 12.0, 10.0])
-    >>> [level.forecast(rates[:t], horizon=1).upper for t in (1, 2, 3, 4, 5)]
-    [None, None, (12.0,), (14.0,), (12.0,)]
+    >>> bounds = [level.forecast(rates[:t], horizon=1).upper for t in (1, 2, 3, 4, 5)]
+    >>> bounds[:2], [round(b[0], 1) for b in bounds[2:]]
+    ([None, None], [12.1, 14.1, 12.0])
     """
 
     def __init__(
@@ -50,71 +75,97 @@ class Conformal:
         self.window = window
         self.rate = rate
         self.least = least
-        self._steps: dict[int, _Step] = {}
-        self._ledger: PendingForecasts[tuple[float, float | None]] = PendingForecasts()
+        self._steps: dict[int, StepResiduals] = {}
+        self._pending: PendingForecasts[_Bound] = PendingForecasts()
+        self._shift_at = -LEVEL_WINDOWS  # the first window of the present regime
+        self._regime_at = 0  # when it was known to have begun
 
     def fit(self, series: Array) -> None:
-        """The wrapped forecaster learns; residuals are only ever collected from forecasts that were
-        really made.
-        """
+        """Fit the wrapped forecaster. Residuals come only from forecasts that were really made."""
         self.inner.fit(series)
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
-        for step, truth, (said, bound) in self._ledger.settle(recent):
-            self._step(step).score(truth, said, bound)
+        before = self._pending.at
+        settled = self._pending.settle(recent)
+        self._find_shift(np.asarray(recent, dtype=float), self._pending.at - before)
+        for step, truth, bound in settled:
+            if bound.origin >= self._regime_at or bound.origin + step < self._shift_at:
+                self._step(step).score(truth, bound)
         mean = self.inner.forecast(recent, horizon).mean
+        level = _level(recent, min(LEVEL_WINDOWS, self._pending.at - self._shift_at))
         margins = [self._step(s).margin() for s in range(horizon)]
         upper = (
-            None if any(m is None for m in margins) else np.add(mean, [m or 0.0 for m in margins])
+            None
+            if any(m is None for m in margins)
+            else np.add(mean, np.multiply(level, [m or 0.0 for m in margins]))
         )
         forecast = Forecast.of(mean, upper)
-        self._ledger.add(list(zip(forecast.mean, forecast.upper or (None,) * horizon, strict=True)))
+        bounds = forecast.upper or (None,) * horizon
+        self._pending.add(
+            [
+                _Bound(m, u, level, self._pending.at)
+                for m, u in zip(forecast.mean, bounds, strict=True)
+            ]
+        )
         return forecast
 
-    def _step(self, step: int) -> _Step:
+    def _find_shift(self, recent: Array, new: int) -> None:
+        """Start a new regime when one of the ``new`` windows confirms a level shift."""
+        for older in range(min(new, len(recent))):
+            if shifted(recent[: len(recent) - older]):
+                self._shift_at = self._pending.at - older - CONFIRM
+                self._regime_at = self._pending.at
+                for step, residuals in self._steps.items():
+                    residuals.start_regime(self._shift_at - step)
+                return
+
+    def _step(self, step: int) -> StepResiduals:
         if step not in self._steps:
-            self._steps[step] = _Step(1 - self.quantile, self.window, self.rate, self.least)
+            self._steps[step] = StepResiduals(1 - self.quantile, self.window, self.rate, self.least)
         return self._steps[step]
 
-    def state(self) -> dict[str, Any]:
-        """Residuals and levels per step ahead, and what the wrapped forecaster has learned when it
-        can tell.
-        """
-        steps = {
-            str(s): {"alpha": step.alpha, "residuals": list(step.residuals)}
-            for s, step in self._steps.items()
-        }
-        return {
-            "steps": steps,
-            "inner": self.inner.state() if isinstance(self.inner, Learner) else None,
-        }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        for s, saved in state["steps"].items():
-            step = self._step(int(s))
-            step.alpha = float(saved["alpha"])
-            step.residuals.extend(float(r) for r in saved["residuals"])
-        if state.get("inner") is not None and isinstance(self.inner, Learner):
-            self.inner.restore(state["inner"])
+def _level(recent: Array, windows: int) -> float:
+    """The mean rate of the last windows that were measured; never 0."""
+    last = np.asarray(recent[-windows:], dtype=float)
+    known = last[np.isfinite(last)]
+    return max(float(known.mean()) if len(known) else 0.0, 1e-9)
 
 
-class _Step:
-    """One step ahead: its last residuals and its level alpha."""
+class StepResiduals:
+    """One step ahead: its last relative residuals, with the window of each, and its level alpha."""
 
     def __init__(self, target: float, window: int, rate: float, least: int) -> None:
         self.alpha = self.target = target
         self.rate = rate
         self.least = least
-        self.residuals: deque[float] = deque(maxlen=window)
+        self.residuals: deque[tuple[int, float]] = deque(maxlen=window)
+        self._old = 0
 
-    def score(self, truth: float, mean: float, upper: float | None) -> None:
-        self.residuals.append(float(truth - mean))
-        if upper is not None:
-            self.alpha += self.rate * (self.target - (truth > upper))
+    def score(self, truth: float, bound: _Bound) -> None:
+        if bound.upper is not None:
+            self.alpha += self.rate * (self.target - (truth > bound.upper))
+        self.residuals.append((bound.origin, (truth - bound.mean) / bound.level))
+        if self._old:
+            self.residuals.popleft()
+            self._old -= 1
+            if not self._old:
+                self.alpha = self.target
+
+    def start_regime(self, last_origin: int) -> None:
+        """Keep the last residuals of forecasts made before ``last_origin``, the fewest that have
+        the quantile at all, until new ones replace them.
+        """
+        kept = max(self.least, math.ceil(1 / self.target))
+        old = [r for r in self.residuals if r[0] < last_origin][-kept:]
+        self.residuals.clear()
+        self.residuals.extend(old)
+        self._old = len(old)
+        self.alpha = self.target
 
     def margin(self) -> float | None:
         n = len(self.residuals)
         if n < self.least:
             return None
         rank = int(np.clip(np.ceil((n + 1) * (1 - self.alpha)), 1, n)) - 1
-        return float(np.partition(np.asarray(self.residuals), rank)[rank])
+        return float(np.partition(np.array([r for _, r in self.residuals]), rank)[rank])

@@ -198,6 +198,32 @@ def evaluate(
     return mean_score([score(model, w) for w in walks]), walks[0]
 
 
+@dataclass(frozen=True, slots=True)
+class StepScore:
+    """The upper quantile at one step ahead (1: the next window).
+
+    ``coverage`` is the share of truths at or below it, ``pinball`` the mean quantile loss in
+    events/s (Koenker and Bassett 1978): ``q * d`` for a truth above the bound by d, ``(1 - q) * d``
+    below.
+    """
+
+    step: int
+    coverage: float
+    pinball: float
+
+
+def step_scores(walked: Walk, quantile: float = 0.95) -> list[StepScore]:
+    """The upper quantile of a walk, scored step by step; steps without an upper are left out."""
+    scores = []
+    for step in range(walked.truth.shape[1]):
+        known = np.isfinite(walked.truth[:, step]) & np.isfinite(walked.upper[:, step])
+        above = (walked.truth - walked.upper)[known, step]
+        if len(above):
+            loss = np.maximum(quantile * above, (quantile - 1) * above)
+            scores.append(StepScore(step + 1, float((above <= 0).mean()), float(loss.mean())))
+    return scores
+
+
 def mean_score(scores: list[Score]) -> Score:
     """One model's scores over several seeds, averaged figure by figure."""
 

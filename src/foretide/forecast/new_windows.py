@@ -67,6 +67,11 @@ class PendingForecasts(Generic[T]):
         self._pending: deque[tuple[int, Sequence[T]]] = deque()
         self._at = 0
 
+    @property
+    def at(self) -> int:
+        """Windows seen so far."""
+        return self._at
+
     def add(self, said: Sequence[T]) -> None:
         """What was said of the windows after those last settled, one item per step ahead."""
         self._pending.append((self._at, said))

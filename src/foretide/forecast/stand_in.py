@@ -1,16 +1,11 @@
-"""A stand-in while a slow learner has not learned yet, so that a loop acts from its first windows
-on.
-"""
+"""A stand-in forecaster until a slow learner is ready, so that a loop acts from its first window on."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 from foretide.errors import NotReady
 from foretide.forecast.basic import Basic
 from foretide.model import Array, Forecast
-from foretide.parts import Forecaster, Learner
+from foretide.parts import Forecaster
 
 
 class WithStandIn:
@@ -38,10 +33,3 @@ class WithStandIn:
             return self.inner.forecast(recent, horizon)
         except NotReady:
             return self.stand_in.forecast(recent, horizon)
-
-    def state(self) -> dict[str, Any]:
-        return {"inner": self.inner.state() if isinstance(self.inner, Learner) else None}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        if state.get("inner") is not None and isinstance(self.inner, Learner):
-            self.inner.restore(state["inner"])

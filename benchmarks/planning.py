@@ -83,7 +83,7 @@ def cost_balance_against_optimum(rng: np.random.Generator) -> None:
         "cost over the optimum's, 1,000 random loads of 200 windows: mean, 95th percentile, worst"
     )
     for told, draw in (
-        ("published prices", lambda: Prices()),
+        ("published prices", Prices),
         ("random prices", lambda: random_prices(rng)),
     ):
         ours, followed = [], []

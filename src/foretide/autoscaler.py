@@ -95,7 +95,8 @@ class Beat:
 class Autoscaler:
     """One control loop over one topology. ``mode`` may be a switch: asked once per step, what it
     said holds for that step. ``train_beside`` trains slow forecasters in a worker thread, for live
-    loops; without it a run is repeatable."""
+    loops; without it a run is repeatable.
+    """
 
     topology: Topology
     probe: Probe

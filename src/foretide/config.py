@@ -48,7 +48,8 @@ class SystemSettings(msgspec.Struct, frozen=True):
 
     def build(self, default: str = "srea") -> System:
         """The system with these changes; ``default`` is changed where none is named. Constants of a
-        part that was exchanged for another are dropped, not carried over."""
+        part that was exchanged for another are dropped, not carried over.
+        """
         base = system(self.name or default)
         changes: dict[str, Any] = {"guards": {**base.guards, **self.guards}}
         for name in ("grouping", "quantile"):

@@ -21,7 +21,8 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class Part:
     """One registry line. ``target`` is ``module:attribute``; ``constants`` are passed to it;
-    ``extra`` names the optional dependency group it needs."""
+    ``extra`` names the optional dependency group it needs.
+    """
 
     name: str
     target: str

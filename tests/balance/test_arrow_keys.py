@@ -19,9 +19,9 @@ COLUMNS = {
     ),
     "timestamp": pa.array(
         [
-            datetime.datetime(2026, 1, 1),
-            datetime.datetime(2026, 1, 2),
-            datetime.datetime(2026, 1, 1),
+            datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
+            datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
+            datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC),
             None,
         ]
     ),

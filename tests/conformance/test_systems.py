@@ -36,7 +36,8 @@ def quiet(app):
 
 def rate_between_steps(app):
     """A load that keeps one to four replicas busy, with no operator near the edge between two
-    numbers of them, whether a system plans for full, 70 % or half-busy replicas."""
+    numbers of them, whether a system plans for full, 70 % or half-busy replicas.
+    """
     busy = np.array([v * app.service_s(n) for n, v in app.visits().items()])
     least, most = 1.0 / busy.max(), 4.0 / busy.max()
     if app.hosts:  # and that the hosts can carry

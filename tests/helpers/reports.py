@@ -41,7 +41,8 @@ def kafka_query(
     limit: float = float("inf"),
 ) -> Iterator[BatchReport]:
     """The reports of a query that reads ``arrived(t)`` events from Kafka: a batch at every trigger,
-    later when the last one is not over, of at most ``limit`` events."""
+    later when the last one is not over, of at most ``limit`` events.
+    """
     start, end, number = 0.0, 0, 0
     while start < until_s:
         latest = int(arrived(start))

@@ -7,7 +7,8 @@ from foretide.spark.control.jvm import ExecutorInfo, JobInfo
 
 class ScriptedCluster:
     """Executors come ``lead_s`` after they were asked for. ``refuses`` and ``fails`` are what the
-    cluster manager does with requests."""
+    cluster manager does with requests.
+    """
 
     master = "spark://scripted:7077"
     started_at = 0.0

@@ -1,5 +1,6 @@
 """A query on a cluster that exists only as arithmetic: batches, waves, lag, executors that take a
-while to come. Its snapshots are what ``attach`` would read."""
+while to come. Its snapshots are what ``attach`` would read.
+"""
 
 import math
 from collections.abc import Callable

@@ -1,5 +1,6 @@
 """The batch model against made-up truth with noise: what it learns on some loads and slots must hold
-on others."""
+on others.
+"""
 
 import math
 import statistics
@@ -54,7 +55,8 @@ stages = st.lists(
 @given(stages=stages, serial=st.floats(0.05, 1.0), seed=st.integers(0, 99))
 def test_unseen_slots_and_events_are_predicted_within_15_percent(stages, serial, seed):
     """Learned on 1 to 3 slots and a fourfold range of events with 10 % noise; asked for up to 8
-    slots and events beyond what was seen."""
+    slots and events beyond what was seen.
+    """
     truth = Truth(stages, serial, noise=0.1, seed=seed)
     rng = np.random.default_rng(seed)
     model = BatchModel()

@@ -41,7 +41,8 @@ def executors_only(max_executors: int = 4, **more) -> MicroBatch:
 
 def test_60_to_240_to_60_events_per_second():
     """One busy executor, then three, then one: within 30 s of a change within one of the need, and
-    steady between."""
+    steady between.
+    """
     query = WatchedQuery(step)
     asked = followed(query, 240.0, executors_only())
     for start, end, need in ((30.0, 60.0, 1), (90.0, 150.0, 3), (180.0, 240.0, 1)):

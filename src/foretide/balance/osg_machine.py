@@ -72,7 +72,8 @@ def new_machine(
 ) -> Machine:
     """Every operator in ROUND_ROBIN, every replica in START. ``window`` is N, which the paper
     leaves to the user: small forgets faster, large estimates better. ``error`` is the sketches'
-    epsilon and delta."""
+    epsilon and delta.
+    """
     rows, columns = shape(error, error)
     sketches = np.zeros((5, slots, rows, columns))
     slot_i = np.zeros((slots, SLOT_I), dtype=np.int64)

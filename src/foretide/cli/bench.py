@@ -29,7 +29,10 @@ def papers(
         bool, typer.Option("--json", help="one JSON object on standard output, nothing else")
     ] = False,
 ) -> None:
-    """Run the papers' experiments in the simulator. Example: [bold]foretide bench papers drs[/]"""
+    """Run the papers' experiments in the simulator.
+
+    Example: [bold]foretide bench papers drs[/]
+    """
     told = {}
     for name in [PAPERS[n].name for n in names or PAPERS.names]:
         tables = PAPERS.build(name, seed=seed)

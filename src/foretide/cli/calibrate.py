@@ -21,8 +21,9 @@ def command(
         bool, typer.Option("--json", help="one JSON object on standard output, nothing else")
     ] = False,
 ) -> None:
-    """Fit a twin to a recorded run: what compare --app RUN simulates. Example: [bold]foretide
-    calibrate runs/demo[/]
+    """Fit a twin to a recorded run: what compare --app RUN simulates.
+
+    Example: [bold]foretide calibrate runs/demo[/]
     """
     file = run / "journal.jsonl" if run.is_dir() else run
     if not file.is_file():

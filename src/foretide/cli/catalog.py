@@ -8,7 +8,10 @@ from foretide.load import LOADS
 
 
 def list_apps() -> None:
-    """List the built-in apps. Example: [bold]foretide apps[/]"""
+    """List the built-in apps.
+
+    Example: [bold]foretide apps[/]
+    """
     table(
         "Apps: the papers' pipelines",
         ("app", "what it does", "operators", "default load", "window", "source"),

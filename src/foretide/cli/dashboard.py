@@ -32,8 +32,9 @@ def command(
         bool, typer.Option("--read-only", help="no switch between advise and act")
     ] = False,
 ) -> None:
-    """Open the dashboard of a run, finished or running. Example: [bold]foretide dashboard
-    runs/demo[/]
+    """Open the dashboard of a run, finished or running.
+
+    Example: [bold]foretide dashboard runs/demo[/]
     """
     from foretide.web.server import (
         journal_file,

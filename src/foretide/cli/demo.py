@@ -42,8 +42,9 @@ def command(
         typer.Option(help="the dashboard's port; the next free one if taken", min=0, max=65535),
     ] = 8765,
 ) -> None:
-    """Watch a four-operator pipeline on local Spark being scaled live. Example: [bold]foretide demo
-    --minutes 1[/]
+    """Watch a four-operator pipeline on local Spark being scaled live.
+
+    Example: [bold]foretide demo --minutes 1[/]
     """
     with demo_folder(folder):
         try:
@@ -84,7 +85,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
         short_run=True,
         until_idle=True,
         preload=(tweets.__module__,),
-        past=demo_past(),
+        past=demo_past(WARM_UP_S),
     )
     steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
     with ExitStack() as beside:

@@ -16,7 +16,10 @@ def command(
         str | None, typer.Argument(help="print this example; default: list all")
     ] = None,
 ) -> None:
-    """List the examples, or print one. Example: [bold]foretide examples words.py > words.py[/]"""
+    """List the examples, or print one.
+
+    Example: [bold]foretide examples words.py > words.py[/]
+    """
     if name is not None:
         sys.stdout.write(examples.source(name))
         return

@@ -21,7 +21,10 @@ def command(
         typer.Option("--output", "-o", help="the page; default: report.html beside the journal"),
     ] = None,
 ) -> None:
-    """Make a report of a finished run. Example: [bold]foretide report runs/demo[/]"""
+    """Make a report of a finished run.
+
+    Example: [bold]foretide report runs/demo[/]
+    """
     _write(journal, output or _beside(journal))
 
 

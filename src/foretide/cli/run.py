@@ -111,8 +111,9 @@ def command(
     dashboard: DashboardOption = False,
     port: PortOption = 8765,
 ) -> None:
-    """Run your pipeline under the loop. Example: [bold]foretide run
-    foretide.examples.words:pipeline --mode act --target 10[/]
+    """Run your pipeline under the loop.
+
+    Example: [bold]foretide run foretide.examples.words:pipeline --mode act --target 10[/]
     """
     if mode not in (None, "advise", "act"):
         raise typer.BadParameter(f"'{mode}' is not a mode: advise or act", param_hint="--mode")

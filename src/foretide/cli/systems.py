@@ -22,7 +22,10 @@ def table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]])
 
 
 def list_systems() -> None:
-    """List the built-in systems. Example: [bold]foretide systems[/]"""
+    """List the built-in systems.
+
+    Example: [bold]foretide systems[/]
+    """
     table(
         "Systems: published methods and the baselines everybody is compared with",
         ("system", "what it does", "forecaster", "planner", "source"),
@@ -31,7 +34,10 @@ def list_systems() -> None:
 
 
 def list_models() -> None:
-    """List the forecasters. Example: [bold]foretide models[/]"""
+    """List the forecasters.
+
+    Example: [bold]foretide models[/]
+    """
     table(
         "Forecasters",
         ("model", "what it does", "source", "needs"),

@@ -56,25 +56,27 @@ BIAS = -3.0
 COLUMNS = "id INTEGER, user INTEGER, created_at REAL, text TEXT, spam REAL, topic TEXT, print TEXT"
 
 
-SEASON_S, HUMP_S = 60, 35
+SEASON_S, REST_S = 60, 25
 REST, TOP = 20.0, 140.0
 PAST_SEASONS = 20
 
 
 def demo_load(duration_s: int, seed: int = 7) -> Load:
-    """Seasons of a minute, events/s: a hump up to 140 and then a rest at 20, with 5 % noise."""
+    """Seasons of a minute, events/s: a rest at 20, then a hump up to 140, with 5 % noise."""
     return Load("a hump every minute", _seasons(duration_s, seed))
 
 
-def demo_past(seed: int = 8) -> Load:
-    """The load before the demo: the same seasons, up to the rest that the demo starts in."""
-    rests_s = SEASON_S - HUMP_S
-    return Load("the minutes before", _seasons(PAST_SEASONS * SEASON_S - rests_s, seed))
+def demo_past(warm_up_s: float, seed: int = 8) -> Load:
+    """The load before the demo: the same seasons, in step with those that begin ``warm_up_s``
+    seconds after its start.
+    """
+    duration_s = PAST_SEASONS * SEASON_S - round(warm_up_s) % SEASON_S
+    return Load("the minutes before", _seasons(duration_s, seed))
 
 
 def _seasons(duration_s: int, seed: int) -> Array:
     t = np.arange(duration_s) % SEASON_S
-    hump = np.where(t < HUMP_S, np.sin(np.pi * np.minimum(t / HUMP_S, 1.0)), 0.0)
+    hump = np.sin(np.pi * np.maximum(t - REST_S, 0) / (SEASON_S - REST_S))
     noise = 1 + 0.05 * np.random.default_rng(seed).standard_normal(duration_s)
     return np.maximum((REST + (TOP - REST) * hump**1.5) * noise, 0.0)
 

@@ -49,7 +49,8 @@ def holdout_start(rows: int) -> int:
 class Walk:
     """What was forecast and what came: one row per origin, one column per step ahead, NaN where
     there was none. ``before`` are the windows the model learned from, ``fit_s`` seconds to learn,
-    ``forecast_ms`` the mean time of one forecast."""
+    ``forecast_ms`` the mean time of one forecast.
+    """
 
     before: Array
     origins: tuple[int, ...]

@@ -64,6 +64,7 @@ class LeastAbsolute(LeastSquares):
 
 
 def with_intercept(x: Array) -> Array:
+    """The features and a column of ones."""
     return np.column_stack((x, np.ones(len(x))))
 
 

@@ -44,7 +44,8 @@ def periodic(
     mean: float = 1500.0, swing: float = 0.75, noise: float = 0.05, days: float = 3, seed: int = 1
 ) -> Load:
     """A daily wave with a steeper morning than evening, between about mean*(1-swing) and
-    mean*(1+swing) (BGElasor, figure 3b; the numbers are ours)."""
+    mean*(1+swing) (BGElasor, figure 3b; the numbers are ours).
+    """
     rows = int(days * MINUTES_PER_DAY)
     day = 2 * np.pi * np.arange(rows) / MINUTES_PER_DAY
     wave = (-np.cos(day) + 0.25 * np.sin(2 * day)) / 1.12
@@ -64,7 +65,8 @@ def fluctuating(
 ) -> Load:
     """Growth to ``growth`` times the start, with isolated bursts that rise at once and decay over
     some ten minutes of the day (BGElasor, figure 3c; the numbers are ours). A burst adds up to
-    ``burst`` times the level of its moment."""
+    ``burst`` times the level of its moment.
+    """
     rng = np.random.default_rng(seed)
     rows = int(days * MINUTES_PER_DAY)
     level = start * np.linspace(1.0, growth, rows) * (1 + _noise(rng, rows, 0.06))
@@ -161,7 +163,8 @@ def frame_rate_short(base: float = 6.0) -> Load:
 def ticks(mean: float = 100.0, bursts: int = 25, rows: int = 7000, seed: int = 1) -> Load:
     """A trading session: four times as busy at the open and three times at the close as at noon,
     with short bursts and strong noise (FUGU, figure 3: a working day of the Frankfurt stock
-    exchange in about 700 measurement points; the numbers are ours)."""
+    exchange in about 700 measurement points; the numbers are ours).
+    """
     rng = np.random.default_rng(seed)
     day = np.linspace(0.0, 1.0, rows)
     shape = 1.0 + 3.0 * np.exp(-day / 0.08) + 2.0 * np.exp(-(1 - day) / 0.08)

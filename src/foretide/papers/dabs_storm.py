@@ -73,7 +73,8 @@ class StreamRun:
 class StreamFigures:
     """Lost: events dropped as older than the timeout, per event offered, percent. Latency end to
     end, of those that arrived: the mean, and the worst window's mean. Degree: replicas of the
-    heaviest operator."""
+    heaviest operator.
+    """
 
     lost: float
     mean_s: float

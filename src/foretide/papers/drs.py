@@ -50,7 +50,8 @@ def measured(
     of: App, rate: float, allocation: Allocation, minutes: int, seeds: Sequence[int]
 ) -> tuple[History, float, float]:
     """A history of one run, and over all seeds the mean sojourn time of an event with all that came
-    of it, and its deviation between minutes. The first minute warms up and does not count."""
+    of it, and its deviation between minutes. The first minute warms up and does not count.
+    """
     times = []
     for seed in seeds:
         environment = Simulation(

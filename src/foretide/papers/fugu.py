@@ -58,7 +58,8 @@ class HostRun:
 class HostFigures:
     """What the paper reports of a run: host utilization averaged over all windows (least, mean and
     most loaded host), percentiles over windows of the mean query latency; and the mean number of
-    hosts and the windows in which operators moved."""
+    hosts and the windows in which operators moved.
+    """
 
     lowest: float
     mean: float

@@ -44,10 +44,10 @@ class PublishedTable:
         return tuple(dict.fromkeys(c for row in self.rows for c in (*row.ours, *row.published)))
 
     def lines(self) -> list[str]:
-        """The table as Markdown: each cell is ours, and the published value in brackets where there
+        r"""The table as Markdown: each cell is ours, and the published value in brackets where there
         is one.
 
-        >>> print("\\n".join(PublishedTable("t", [Row("a", {"x": 1.25}, {"x": 2.0})], [Claim("x falls", True)]).lines()))
+        >>> print("\n".join(PublishedTable("t", [Row("a", {"x": 1.25}, {"x": 2.0})], [Claim("x falls", True)]).lines()))
         **t**
         <BLANKLINE>
         | | x |

@@ -45,7 +45,7 @@ it.
 
 
 class Line(NamedTuple):
-    """y = fixed + slope * x"""
+    """The line y = fixed + slope * x."""
 
     fixed: float
     slope: float
@@ -103,7 +103,8 @@ def robust_line(
 
 def _bounded(rows: Array, y: Array, mean: Array, deviation: Array) -> Array:
     """Least squares with a prior for two coefficients >= 0: the unbounded solution, else the better
-    one of the two on the border."""
+    one of the two on the border.
+    """
     a = np.vstack([rows, np.diag(1.0 / deviation)])
     b = np.concatenate([y, mean / deviation])
     free = np.linalg.lstsq(a, b, rcond=None)[0]

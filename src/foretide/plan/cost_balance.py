@@ -118,10 +118,9 @@ class CostBalance:
                 )
                 continue
             et = known_service_time_s(history, name)
-            if self.drain_s is not None:
-                rates = rates + waiting / self.drain_s
+            asked = rates if self.drain_s is None else rates + waiting / self.drain_s
             schedule = (
-                cost_balance(rates, 1.0 / et, prices, running)
+                cost_balance(asked, 1.0 / et, prices, running)
                 if et > 0
                 else np.ones(len(rates), dtype=np.int64)
             )

@@ -178,7 +178,8 @@ class Drs:
 
     def _fewest(self, network: QueueNetwork, factor: float) -> tuple[int, ...]:
         """``min_processors`` on the corrected model. A correction that makes the target unreachable
-        comes from a backlog that still drains, not from the model, and is left out."""
+        comes from a backlog that still drains, not from the model, and is left out.
+        """
         try:
             return min_processors(network, self.t_max_s / factor)
         except Infeasible:

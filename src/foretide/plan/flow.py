@@ -39,7 +39,8 @@ class Flow:
     @classmethod
     def measured(cls, topology: Topology, history: History) -> Flow:
         """From the recent past. An operator that events reach but that has not processed any yet
-        raises NotReady; one that nothing reaches passes nothing on."""
+        raises NotReady; one that nothing reaches passes nothing on.
+        """
         found = {(p, c): history.selectivity(p, c) for p, c in topology.edges}
         flow = cls(topology, {edge: s or 0.0 for edge, s in found.items()})
         reached = flow.theta()

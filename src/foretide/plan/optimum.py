@@ -128,7 +128,8 @@ def _forward(
     table = np.empty((len(floor), len(levels)))
     best = np.array([_change(start, n, prices) for n in levels])
     rise, fall = np.empty_like(best), np.empty_like(best)
-    for t, row in enumerate(table):
+    for t in range(len(table)):
+        row = table[t]
         if t:
             np.subtract(best, up, out=rise)
             np.minimum.accumulate(rise, out=rise)

@@ -69,7 +69,8 @@ class QueueNetwork:
     def service_s(self) -> float:
         """Seconds of service alone, weighted by visits: what E[T] falls to with endless replicas.
         Algorithm 2 sums the service times unweighted, which is wrong whenever an operator is
-        visited more or less than once."""
+        visited more or less than once.
+        """
         return sum(s.offered for s in self.stations) / self.load
 
     @property

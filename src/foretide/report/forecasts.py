@@ -67,6 +67,7 @@ def write_forecasts(path: Path | str, load: Load, found: Leaderboard, command: s
 
 
 def render_forecasts(load: Load, found: Leaderboard, command: str = "") -> str:
+    """The page as text."""
     head = "".join(f"<th>{html.escape(label)}</th>" for label, _ in COLUMNS)
     rows = "".join(
         f"<tr><td>{html.escape(s.model)}</td>"

@@ -197,7 +197,8 @@ def _number(value: float) -> float | None:
 
 
 def _duration(seconds: float) -> str:
-    """
+    """Seconds for people.
+
     >>> _duration(90), _duration(7200), _duration(40), _duration(600_000)
     ('1.5 min', '2 h', '40 s', '6.9 days')
     """

@@ -230,7 +230,8 @@ def compare(
     new_environment: NewEnvironment = simulator,
 ) -> Comparison:
     """Every system on the case, on ``processes`` processes (default: one per core). A system that
-    misses an extra, or that never could plan here, is left out with the reason."""
+    misses an extra, or that never could plan here, is left out with the reason.
+    """
     workers = min(processes or os.cpu_count() or 1, len(systems))
     found: dict[str, Attempt]
     if workers <= 1:
@@ -255,13 +256,12 @@ def _attempt(
     return summarize(record)
 
 
-_link: tuple[Any, Any] | None = None
-"""In a worker: where news goes, and the event that asks it to stop."""
+_link: list[Any] = []
+"""In a worker: where progress goes, and the event that asks it to stop."""
 
 
 def _begin(queue: Any, stop: Any) -> None:
-    global _link
-    _link = queue, stop
+    _link[:] = queue, stop
     queue.cancel_join_thread()  # news that nobody took out must not keep a worker from ending
     signal.signal(
         signal.SIGINT, signal.SIG_IGN
@@ -269,7 +269,6 @@ def _begin(queue: Any, stop: Any) -> None:
 
 
 def _worker(case: Scenario, system: System, new_environment: NewEnvironment) -> Attempt:
-    assert _link is not None
     queue, stop = _link
 
     def tell(name: str, done: int, total: int) -> None:

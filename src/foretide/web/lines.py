@@ -19,6 +19,8 @@ Count = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class SampleLine(msgspec.Struct, gc=False):
+    """A Sample, as far as the page needs it."""
+
     arrived: Count
     processed: Count
     backlog: Count
@@ -36,10 +38,14 @@ class SampleLine(msgspec.Struct, gc=False):
 
 
 class HostLine(msgspec.Struct, gc=False):
+    """A Host, as far as the page needs it."""
+
     name: str
 
 
 class SnapshotLine(msgspec.Struct, gc=False):
+    """A Snapshot, as far as the page needs it."""
+
     window_s: Annotated[float, msgspec.Meta(gt=0)]
     samples: dict[str, SampleLine]
     latency: Latency | None = None
@@ -49,15 +55,21 @@ class SnapshotLine(msgspec.Struct, gc=False):
 
 
 class ForecastLine(msgspec.Struct, gc=False):
+    """A Forecast."""
+
     mean: tuple[float, ...]
     upper: tuple[float, ...] | None = None
 
 
 class PlanLine(msgspec.Struct, gc=False):
+    """The replicas of a Plan."""
+
     replicas: dict[str, int]
 
 
 class DecisionLine(msgspec.Struct, gc=False):
+    """A Decision, as far as the page needs it."""
+
     at: float
     outcome: Outcome
     mode: Mode
@@ -82,6 +94,8 @@ class DecisionLine(msgspec.Struct, gc=False):
 
 
 class Line(msgspec.Struct):
+    """One line of a journal: a run's start or a decision."""
+
     run: Run | None = None
     decision: DecisionLine | None = None
 

@@ -65,7 +65,8 @@ class OperatorNow(msgspec.Struct):
 
 class LatencyNow(msgspec.Struct):
     """End-to-end latency in the newest window that measured it; ``within_share`` of all events so
-    far met the target (dropped ones did not)."""
+    far met the target (dropped ones did not).
+    """
 
     p50_ms: float
     p90_ms: float

@@ -20,10 +20,10 @@ STALLED_S = 60.0
 
 
 def event(name: str, data: bytes) -> bytes:
-    """One event; ``data`` is JSON on one line.
+    r"""One event; ``data`` is JSON on one line.
 
     >>> event("tick", b"{}")
-    b'event: tick\\ndata: {}\\n\\n'
+    b'event: tick\ndata: {}\n\n'
     """
     return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
 

@@ -89,7 +89,8 @@ class Watch:
 
     async def follow(self) -> None:
         """Until cancelled: read what is new, tell the hub. A failure is logged and the next look
-        starts afresh: one strange line must not blind the page for the rest of a run."""
+        starts afresh: one strange line must not blind the page for the rest of a run.
+        """
         idle_s = 0.0
         while True:
             try:

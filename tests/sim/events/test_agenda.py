@@ -35,8 +35,8 @@ def _set(s, slot, time):
 )
 def test_the_top_is_the_earliest(slots, changes):
     s, due = Agenda(*agenda.new_agenda(slots)), np.full(slots, np.inf)
-    for slot, time in changes:
-        slot %= slots
+    for number, time in changes:
+        slot = number % slots
         due[slot] = time
         assert _set(s, slot, time) == time
         assert s.due_time[1] == due.min()

@@ -34,7 +34,8 @@ def window_rates(reports, window_s, until_s, poll=None):
 @pytest.mark.parametrize("polled", [True, False])
 def test_a_steady_load_reads_as_steady(window_s, batch_s, polled) -> None:
     """60 events/s at a 2 s trigger: counted when batches end, 10 s windows read 48, 72, 48, 72 and
-    long batches 0, 220, 374."""
+    long batches 0, 220, 374.
+    """
 
     def arrived(t):
         return 60.0 * t

@@ -50,6 +50,8 @@ class Rules:
 
 @dataclass
 class Move:
+    """An operator on its way from one host to another, until an instant."""
+
     operator: str
     source: str
     destination: str
@@ -77,7 +79,8 @@ class Pending:
 
     def settle(self, snapshot: Snapshot, grace_s: float) -> None:
         """Compare with what runs: a host that came starts its grace, under the name the world gave
-        it; what took too long is forgotten, since the snapshot is the truth."""
+        it; what took too long is forgotten, since the snapshot is the truth.
+        """
         running = [h.name for h in snapshot.hosts or ()]
         strangers = [n for n in running if n not in self.known and n not in self.asked]
         for name in list(self.asked):

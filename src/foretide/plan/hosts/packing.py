@@ -29,7 +29,8 @@ class Item:
 class Bin:
     """Room on a host: ``free`` CPU up to the level it may be filled to, ``limits`` what is left of
     each side resource, ``holds`` the operators it carries. ``alone`` is what an empty host may take
-    as a single item when that is more than ``free``."""
+    as a single item when that is more than ``free``.
+    """
 
     name: str
     free: float

@@ -20,8 +20,9 @@ IN, NONE, OUT = 0, 1, 2
 
 
 def sarsa(q: float, reward: float, q_next: float, alpha: float, beta: float) -> float:
-    """``(1 - alpha)*q + alpha*(reward + beta*q_next)``: FUGU, section IV-C. The paper's worked
-    example, with its rounded reward:
+    """The update ``(1 - alpha)*q + alpha*(reward + beta*q_next)`` of FUGU, section IV-C.
+
+    The paper's worked example, with its rounded reward:
 
     >>> round(sarsa(0.85, 0.66, 0.5, alpha=0.2, beta=0.1), 3)
     0.822
@@ -38,7 +39,8 @@ def error(utilization: float, target: float) -> float:
 class Learning:
     """``impact`` and ``duration`` set the learning rate ``impact*duration/(duration + visits)``,
     ``beta`` weighs the future, ``penalty`` is the reward of a decision that packing could not carry
-    out (the paper only says that it is negative)."""
+    out (the paper only says that it is negative).
+    """
 
     impact: float = 0.2
     duration: float = 80.0

@@ -167,6 +167,19 @@ def _close_batch(s: Any, op: int, now: float) -> None:
             _await_trigger(s, op, now)
 
 
+@inner
+def _deliver(s: Any, job: int, now: float) -> None:
+    """A chain of jobs into the queues of their operators, which may await a trigger for them."""
+    while job != NONE:
+        following = s.jobs[job].next
+        op = s.jobs[job].to
+        note_arrival(s, op, job, now)
+        push(s, s.ops[op].base, job)
+        if s.ops[op].phase == RESTING and not s.ops[op].paused:
+            _await_trigger(s, op, now)
+        job = following
+
+
 @entry
 def run(s: Any, until: float) -> int:
     """Live on to just before ``until``; says early that the pool of jobs or the buffer of latencies
@@ -212,14 +225,7 @@ def run(s: Any, until: float) -> int:
                 s.ops[op].phase = RESTING
             else:
                 _start_batch(s, op, now)
-        while job != NONE:
-            following = s.jobs[job].next
-            op = s.jobs[job].to
-            note_arrival(s, op, job, now)
-            push(s, s.ops[op].base, job)
-            if s.ops[op].phase == RESTING and not s.ops[op].paused:
-                _await_trigger(s, op, now)
-            job = following
+        _deliver(s, job, now)
 
 
 @entry

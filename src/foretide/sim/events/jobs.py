@@ -25,6 +25,7 @@ from foretide.sim.events.state import (
 
 @inner
 def new_job(s: Any, entered: float, value: int) -> Any:
+    """A job from the pool, which is not empty."""
     job = s.count[FREE]
     s.count[FREE] = s.jobs[job].next
     s.count[FREE_LEFT] -= 1
@@ -35,6 +36,7 @@ def new_job(s: Any, entered: float, value: int) -> Any:
 
 @inner
 def free_job(s: Any, job: int) -> None:
+    """Back into the pool."""
     s.jobs[job].next = s.count[FREE]
     s.count[FREE] = job
     s.count[FREE_LEFT] += 1
@@ -63,6 +65,7 @@ def pop(s: Any, slot: int) -> Any:
 
 @inner
 def note_arrival(s: Any, op: int, job: int, now: float) -> None:
+    """Count an arrival, and the gap since the one before."""
     s.jobs[job].arrived = now
     s.w_ops[op].arrived += 1.0
     gap = now - s.ops[op].last_arrival

@@ -123,7 +123,8 @@ class FluidModel:
     def _count(self) -> tuple[Array, Array]:
         """Whole events of the window and along the edges, fractions carried on: a planner that
         rounds up must not see 2.00000 replicas where events come to 1.99999 or 2.00001. Nothing is
-        lost: what is held grows by what arrived less what was done or dropped."""
+        lost: what is held grows by what arrived less what was done or dropped.
+        """
         self._fractions += self.flows.window
         self._sent += self.flows.sent
         whole, sent = np.floor(self._fractions + 1e-6), np.floor(self._sent + 1e-6)

@@ -1,5 +1,6 @@
 """The probe of an application that is only watched: reports, task metrics and offsets in, snapshots
-out."""
+out.
+"""
 
 from __future__ import annotations
 

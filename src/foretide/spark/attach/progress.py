@@ -156,7 +156,7 @@ def place_of(description: str) -> str | None:
 
 
 def edges_between(latest: Mapping[str, BatchReport]) -> dict[str, tuple[str, ...]]:
-    """consumer -> producers, where a sink of one query is a source of another."""
+    """Consumer -> producers, where a sink of one query is a source of another."""
     writers = {
         place: name for name, batch in latest.items() if (place := place_of(batch.sink)) is not None
     }

@@ -137,6 +137,7 @@ class Admin:
 
 @contextmanager
 def admin(spark: SparkSession, servers: str, options: Mapping[str, str]) -> Iterator[Admin]:
+    """A client for as long as it is needed."""
     client = Admin(spark, servers, options)
     try:
         yield client

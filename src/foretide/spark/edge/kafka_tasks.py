@@ -231,6 +231,7 @@ def _stamps(chunk: pa.RecordBatch) -> dict[str, Any]:
 
 
 def unpacked(stamps: bytes | None) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Stamps as they were before they were packed; none for none."""
     return np.frombuffer(stamps or b"", dtype=np.float64)
 
 

@@ -25,7 +25,8 @@ MOST = 2000
 class Delivery:
     """One delivered batch. ``waited_s`` sums over its events the time from their delivery here to
     now; ``grouping_s`` is what tasks spent on assigning events and on learning from them;
-    ``took_s`` is from Spark's start of the batch to its delivery."""
+    ``took_s`` is from Spark's start of the batch to its delivery.
+    """
 
     manifest: Manifest
     consumed: Mapping[str, int]

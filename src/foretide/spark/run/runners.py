@@ -109,6 +109,7 @@ class StatefulRunner:
 
 
 def runner_of(wired: Wired, grouping: Grouping, written: StructType, sample_every: int) -> Runner:
+    """The runner of an operator's kind."""
     if wired.stateful:
         return StatefulRunner()
     if wired.step.kind == "frame":

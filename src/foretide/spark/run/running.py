@@ -234,7 +234,8 @@ class Running:
 
     def stop(self) -> None:
         """Stop every query, between two batches where that is soon. A batch that is cut off comes
-        again at the next start: nothing is lost or doubled."""
+        again at the next start: nothing is lost or doubled.
+        """
         self._stopping.set()
         self._stop_queries()
         self.folder.release()

@@ -25,7 +25,8 @@ class CutOff(Exception):
 
 class Brake:
     """Of one query. A batch that would start during a stop waits here and comes again at the next
-    start; one that is in flight may come to its end first."""
+    start; one that is in flight may come to its end first.
+    """
 
     def __init__(self, operator: str) -> None:
         self.operator = operator

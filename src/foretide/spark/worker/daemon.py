@@ -32,6 +32,7 @@ def worker(sock: socket.socket, authenticated: bool) -> int:
 
 
 def main() -> None:
+    """Load what workers need, then fork them as pyspark's daemon does."""
     for name in (*PRELOADED, *filter(None, os.environ.get("FORETIDE_PRELOAD", "").split(","))):
         module = importlib.import_module(name)
         getattr(module, "warm", lambda: None)()

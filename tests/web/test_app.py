@@ -213,3 +213,15 @@ def test_another_host_name_is_refused_on_loopback(client: Client) -> None:
         ("", 421),
     ):
         assert client.get("/api/state", headers={"Host": host}).status_code == status, host
+
+
+def test_ready_means_that_the_journal_has_been_read(tmp_path: Path) -> None:
+    with site(tmp_path / "empty", windows=0, switch=False) as client:
+        assert client.get("/healthz").status_code == 200
+        answer = client.get("/readyz")
+        assert (answer.status_code, answer.json()) == (
+            503,
+            {"error": "no run yet: the journal has no first line"},
+        )
+    with site(tmp_path, windows=5) as client:
+        assert client.get("/readyz").json() == {"ok": True, "read_share": 1.0}

@@ -40,6 +40,7 @@ def test_the_document_describes_every_route(client: Client) -> None:
         "/api/openapi.json",
         "/metrics",
         "/healthz",
+        "/readyz",
     }
 
 

@@ -150,11 +150,10 @@ def summary(run: Run, decisions: Sequence[Decision]) -> str:
     windows = [x for s in record.snapshots if (x := end_to_end(run.topology, s)) is not None]
     if windows and result.latency_mean_ms is not None:
         worst_s = max(x.p90_ms for x in windows) / 1e3
-        within = (
-            ""
-            if result.slo_share is None
-            else f"; {percent(result.slo_share)} within the target of {run.target_latency_s:g} s"
-        )
+        target_s = run.target_latency_s
+        target = "" if target_s is None else f" of {target_s:g} s"
+        share = result.slo_share
+        within = "" if share is None else f"; {percent(share)} within the target{target}"
         lines.append(
             f"End-to-end latency: mean {result.latency_mean_ms / 1e3:.1f} s, p90 of the worst "
             f"window {worst_s:.1f} s{within}."

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from foretide.assets import VENDOR
 from foretide.control import ask_mode
 from foretide.errors import JournalError, NobodyListens
+from foretide.figures.saving import percent
 from foretide.web import openapi, prometheus
 from foretide.web.decisions import read_at, view
 from foretide.web.records import Decisions, Health, ModeAnswer, ModeRequest, Range
@@ -30,6 +31,7 @@ from foretide.web.watch import Watch
 
 STATIC = Path(__file__).parent / "static"
 PAGE_LIMIT, PAGE_DEFAULT = 200, 50
+BODY_S = 10.0
 T = TypeVar("T")
 
 
@@ -133,6 +135,16 @@ class Api:
     async def health(self, request: Request) -> Response:
         return _json(Health(True, self.watch.tail.read_share))
 
+    async def ready(self, request: Request) -> Response:
+        tail = self.watch.tail
+        if tail.state is None:
+            raise HTTPException(503, "no run yet: the journal has no first line")
+        if tail.behind:
+            raise HTTPException(
+                503, f"the journal is being read: {percent(tail.read_share)} so far"
+            )
+        return _json(Health(True, tail.read_share))
+
     async def page(self, request: Request) -> Response:
         return FileResponse(STATIC / "index.html", headers={"Cache-Control": "no-cache"})
 
@@ -162,12 +174,15 @@ async def _body(request: Request) -> bytes:
     """The body, read no further than the limit: a length may be missing from the headers."""
     body = b""
     try:
-        async for part in request.stream():
-            body += part
-            if len(body) > BODY_LIMIT_BYTES:
-                raise HTTPException(413, f"the body is larger than {BODY_LIMIT_BYTES} bytes")
+        async with asyncio.timeout(BODY_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > BODY_LIMIT_BYTES:
+                    raise HTTPException(413, f"the body is larger than {BODY_LIMIT_BYTES} bytes")
     except ClientDisconnect:
         raise HTTPException(422, "the body ended early") from None
+    except TimeoutError:
+        raise HTTPException(408, f"the body did not arrive within {BODY_S:g} s") from None
     return body
 
 
@@ -210,6 +225,7 @@ def application(watch: Watch, token: Token, private: bool) -> ASGIApp:
         Route("/api/openapi.json", api.openapi, methods=get),
         Route("/metrics", api.metrics, methods=get),
         Route("/healthz", api.health, methods=get),
+        Route("/readyz", api.ready, methods=get),
         Mount("/static/vendor", _Static(directory=VENDOR)),
         Mount("/static", _Static(directory=STATIC)),
     ]

@@ -123,6 +123,7 @@ def document() -> dict[str, Any]:
                     "requestBody": {"required": True, **_content(r.ModeRequest)},
                     "responses": {
                         "200": _answer(r.ModeAnswer, "The switch was turned."),
+                        "408": _answer(r.Problem, "The body did not arrive in time."),
                         "409": _answer(
                             r.Problem, "No loop listens, or its switch cannot be written."
                         ),
@@ -138,6 +139,11 @@ def document() -> dict[str, Any]:
             ),
             "/metrics": _get("Metrics for Prometheus.", text),
             "/healthz": _get("Whether the server answers.", _answer(r.Health, "It does.")),
+            "/readyz": _get(
+                "Whether the journal has been read.",
+                _answer(r.Health, "The page shows the whole run."),
+                _503=_answer(r.Problem, "There is no run yet, or the journal is being read."),
+            ),
         },
     }
 

@@ -8,17 +8,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import uvicorn
 
 from foretide.errors import InvalidConfig
 from foretide.web.app import application
+from foretide.web.connections import BoundedProtocol, Connections
 from foretide.web.security import Token, is_loopback
 from foretide.web.watch import Watch
 
 STREAMS = 256
-OTHER_CONNECTIONS = 128
 STOP_S = 5.0
 
 
@@ -111,7 +112,7 @@ def serve(
         server_header=False,
         ws="none",
         lifespan="on",
-        limit_concurrency=STREAMS + OTHER_CONNECTIONS,
+        http=partial(BoundedProtocol, registry=Connections()),  # type: ignore[arg-type]
         timeout_graceful_shutdown=1,
         h11_max_incomplete_event_size=16384,
     )

@@ -1,8 +1,13 @@
 """The shape of the project itself."""
 
+import re
+import tomllib
 from pathlib import Path
 
 import foretide
+from foretide.config import Settings, SystemSettings, parse_settings
+from foretide.guards import GUARDS
+from foretide.model import Prices
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "foretide"
@@ -24,3 +29,30 @@ def test_every_module_says_what_it_owns() -> None:
         if not p.read_text().lstrip().startswith(('"""', 'r"""'))
     ]
     assert not silent
+
+
+def test_the_files_that_the_architecture_names_exist() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    named = re.findall(r"`([a-z_/]+(?:\.py|/))`", page)
+    assert len(named) > 25
+    assert [name for name in named if not (PACKAGE / name).exists()] == []
+    packages = {p.name for p in PACKAGE.iterdir() if (p / "__init__.py").exists()} - {
+        "papers",
+        "assets",
+    }
+    drawn = page[page.index("```text") : page.index("## One event")]
+    assert [name for name in sorted(packages) if not re.search(rf"\b{name}\b", drawn)] == []
+
+
+def test_the_settings_page_names_every_key() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    keys = [*Settings.__struct_fields__, *SystemSettings.__struct_fields__, *Prices.__slots__]
+    names = [*(k for k in keys if k not in ("system", "guards")), *(p.name for p in GUARDS)]
+    assert [name for name in names if name not in page] == []
+    (example,) = re.findall(r"```toml\n(.*?)```", page, flags=re.DOTALL)
+    assert parse_settings(tomllib.loads(example)).system.build().quantile == 0.9
+
+
+def test_decision_pages_are_numbered_without_gaps() -> None:
+    pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(p.name[:3]) for p in pages] == list(range(1, len(pages) + 1))

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps
 
 from foretide.control import ModeSwitch
+from foretide.figures.saving import percent, plural
 from foretide.model import Decision
 from foretide.web import serve
 from foretide.web.server import Served
@@ -99,12 +100,13 @@ def test_every_chart_is_drawn_and_numbers_match_the_journal(
     )
     for name, sample in samples.items():
         node = page.locator(f'.node[data-operator="{name}"]')
-        utilization = 100 * (sample.busy_s or 0) / (sample.replicas * 10)
-        assert f"{name}: {sample.replicas} replicas" in (node.get_attribute("aria-label") or "")
+        utilization = (sample.busy_s or 0) / (sample.replicas * 10)
+        label = node.get_attribute("aria-label") or ""
+        assert f"{name}: {plural(sample.replicas, 'replica')}," in label
         planned = last.plan.replicas[name] if last.plan else sample.replicas
         assert node.locator(".pip").count() == min(10, max(sample.replicas, planned))
         assert node.locator(".waiting").text_content() in (
-            f"{utilization:.1f}%".replace(".0%", "%"),
+            percent(utilization),
             f"{sample.backlog:.0f} waiting",
         )
     assert page.locator(".edge").count() == len(TWEETS.edges)

@@ -19,14 +19,14 @@ HEAD_BYTES = 1 << 20
 def command(
     run: Annotated[Path, typer.Argument(help="a run's folder, or a journal file")],
     host: Annotated[
-        str, typer.Option(help="address to serve on; any but loopback asks readers for the token")
+        str, typer.Option(help="address to serve on; other than loopback, readers need the token")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(help="port to serve on; 0 takes any free one", min=0, max=65535)
+        int, typer.Option(help="port to serve on; 0 picks a free one", min=0, max=65535)
     ] = 8765,
     token_file: Annotated[
         Path | None,
-        typer.Option(help="file that holds the token; without it one is made and printed"),
+        typer.Option(help="file that holds the token; without it a token is made and printed"),
     ] = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="no switch between advise and act")
@@ -36,18 +36,15 @@ def command(
 
     Example: [bold]foretide dashboard runs/demo[/]
     """
-    from foretide.web.server import (
-        journal_file,
-        serve,
-    )  # here, so that no other command waits for a web server to be imported
+    # imported here, so that no other command loads a web server
+    from foretide.web.server import journal_file, serve
 
     journal = journal_file(run)
-    if not journal.is_file():
-        raise InvalidConfig(
-            f"{journal} is not there: give a run's folder that holds journal.jsonl, or a journal "
-            "file"
-        )
-    _looked_into(journal)
+    if journal.is_file():
+        _check(journal)
+    else:
+        journal = run if run.suffix == ".jsonl" else run / "journal.jsonl"
+        say(f"{journal} does not exist yet: the page waits for the run to start")
     stop = threading.Event()
     with (
         stopping_on_signals(stop),
@@ -66,18 +63,13 @@ def command(
             if asked
         ]
         if token_file is None and uses:
-            say(
-                f"token, which {' and '.join(uses)} ask{'s' if len(uses) == 1 else ''} for: "
-                f"{site.token}"
-            )
-        say("Ctrl-C ends it.")
+            say(f"token for {' and '.join(uses)}: {site.token}")
+        say("Press Ctrl-C to stop.")
         stop.wait()
 
 
-def _looked_into(journal: Path) -> None:
-    """Any other file would be an empty page for ever; a journal that has just begun may hold no
-    whole line yet.
-    """
+def _check(journal: Path) -> None:
+    """Refuse a file that is no journal; a journal that has just begun may hold no whole line yet."""
     try:
         with open(journal, "rb") as f:
             head = f.read(HEAD_BYTES)

@@ -56,7 +56,8 @@ def saving(account: Account, slo_share: float | None) -> Saving:
         target = "the target" if target_s is None else f"{target_s:g} s"
         short.append(f"{percent(slo_share)} of events within {target}, not {percent(least)}")
     if need_share is not None and need_share < least:
-        short.append(f"replicas covered {percent(need_share)} of the need")
+        unit = "slots" if account.shared else "replicas"
+        short.append(f"{unit} covered {percent(need_share)} of the need")
     if account.overdue > (1 - least) * max(1.0, account.due):
         short.append(f"{plural(account.overdue, 'event')} still waiting at the end")
     if short:

@@ -107,7 +107,11 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
     names = record.topology.names
     found = figures(record)
     started_at = record.snapshots[0].at - record.window_s if windows else 0.0
-    steps = [s for s in (_step(d, started_at) for d in record.decisions) if s is not None]
+    steps = [
+        s
+        for s in (_step(d, started_at, record.shared_slots) for d in record.decisions)
+        if s is not None
+    ]
 
     def mean(values: Array) -> Array:
         return _thin(values, per_point, np.nanmean)
@@ -211,7 +215,7 @@ def _balances(record: RunRecord) -> dict[str, tuple[Balance, Balance, Balance]]:
     return found
 
 
-def _step(decision: Decision, started_at: float) -> Step | None:
+def _step(decision: Decision, started_at: float, shared_slots: bool) -> Step | None:
     """A decision as a person reads it; None when it changed nothing and nothing went wrong."""
     at_s = decision.at - started_at
     if decision.outcome == "failed":
@@ -222,10 +226,14 @@ def _step(decision: Decision, started_at: float) -> Step | None:
         or decision.snapshot is None
     ):
         return None
-    plan, samples = decision.plan, decision.snapshot.samples
-    changes = tuple(
+    plan, samples, hosts = decision.plan, decision.snapshot.samples, decision.snapshot.hosts
+    note = plan.reasons.get("", "")
+    changes = [
         Change(n, samples[n].replicas if n in samples else None, r, plan.reasons.get(n, ""))
         for n, r in plan.replicas.items()
-        if n not in samples or samples[n].replicas != r
-    )
-    return Step(at_s, decision.outcome, changes, plan.reasons.get("", ""))
+        if not shared_slots and (n not in samples or samples[n].replicas != r)
+    ]
+    if plan.executors is not None and hosts is not None and plan.executors != len(hosts):
+        changes.append(Change("executors", len(hosts), plan.executors, note))
+        note = ""
+    return Step(at_s, decision.outcome, tuple(changes), note)

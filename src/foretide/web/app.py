@@ -98,11 +98,16 @@ class Api:
         places = [(n, index.offset(n)) for n in numbers]
 
         def read() -> bytes:
-            found = [view(n, d) for n, offset in places if (d := read_at(path, offset)) is not None]
+            found = [
+                view(n, d, shared)
+                for n, offset in places
+                if (d := read_at(path, offset)) is not None
+            ]
             after = numbers[-1] + 1 if len(numbers) == asked.limit else total
             return msgspec.json.encode(Decisions(found, max(after, asked.since or 0), first, total))
 
         first, total = index.first, index.total
+        shared = tail.state is not None and tail.state.shared_slots
         return Response(await run_in_threadpool(read), media_type="application/json")
 
     async def mode(self, request: Request) -> Response:

@@ -82,36 +82,52 @@ def read_at(path: Path, offset: int) -> Decision | None:
     return record if isinstance(record, Decision) else None
 
 
-def view(seq: int, decision: Decision) -> DecisionView:
+def view(seq: int, decision: Decision, shared_slots: bool = False) -> DecisionView:
     """A decision for reading: the operators it was to change and those that guards held back, each
-    with both sentences.
+    with both sentences. With ``shared_slots`` it changes executors, not operators.
     """
-    changes = []
-    if decision.plan is not None and decision.proposed is not None:
-        samples = decision.snapshot.samples if decision.snapshot else {}
-        for name, planned in decision.plan.replicas.items():
-            sample = samples.get(name)
-            running = sample.replicas if sample else None
-            proposed = decision.proposed.replicas.get(name, planned)
-            if not running == proposed == planned:
-                changes.append(
-                    Change(
-                        name,
-                        running,
-                        proposed,
-                        planned,
-                        *_sentences(name, decision.proposed, decision.plan),
-                    )
-                )
+    plan = decision.plan
+    changes = _executors(decision)
+    if not shared_slots:
+        changes = [*_replicas(decision), *changes]
     return DecisionView(
         seq,
         decision.at,
         decision.outcome,
         decision.mode,
-        decision.plan.reasons.get("") if decision.plan else None,
+        plan.reasons.get("") if plan and not _executors(decision) else None,
         decision.error,
         changes,
     )
+
+
+def _replicas(decision: Decision) -> list[Change]:
+    plan, proposed = decision.plan, decision.proposed
+    if plan is None or proposed is None:
+        return []
+    samples = decision.snapshot.samples if decision.snapshot else {}
+    changes = []
+    for name, planned in plan.replicas.items():
+        sample = samples.get(name)
+        running = sample.replicas if sample else None
+        wanted = proposed.replicas.get(name, planned)
+        if not running == wanted == planned:
+            changes.append(
+                Change(name, running, wanted, planned, *_sentences(name, proposed, plan))
+            )
+    return changes
+
+
+def _executors(decision: Decision) -> list[Change]:
+    """The change of executors, where the plan decides them and they are known."""
+    plan, proposed, snapshot = decision.plan, decision.proposed, decision.snapshot
+    if plan is None or proposed is None or snapshot is None or snapshot.hosts is None:
+        return []
+    if plan.executors is None or plan.executors == len(snapshot.hosts):
+        return []
+    wanted = plan.executors if proposed.executors is None else proposed.executors
+    running = len(snapshot.hosts)
+    return [Change("executors", running, wanted, plan.executors, *_sentences("", proposed, plan))]
 
 
 def _sentences(name: str, proposed: Plan, plan: Plan) -> tuple[str, str | None]:

@@ -85,15 +85,15 @@ class RunState:
         self._whole = Whole(rules, WHOLE_POINTS)
         self._demand = Demand(run.topology)
         promise = Promise(run.target_latency_s, run.share)
-        self._shared = has_shared_slots(run)
-        self._account = Account(run.topology, run.prices, promise, shared=self._shared)
+        self.shared_slots = has_shared_slots(run)
+        self._account = Account(run.topology, run.prices, promise, shared=self.shared_slots)
         self._ahead: list[tuple[float, float]] = []
         self._planned = np.full(len(self.names), np.nan)
         self._values = np.full(len(rules), np.nan)
         self._feeds: Array = np.full(len(self._edges), np.nan)
         self._latency: Latency | None = None
         self._snapshot: SnapshotLine | None = None
-        self._ends = [self.names.index(n) for n in run.topology.sinks or self.names]
+        self._sources = [self.names.index(n) for n in run.topology.sources]
         self._outcomes: Counter[str] = Counter()
         self.last: DecisionLine | None = None
 
@@ -103,7 +103,7 @@ class RunState:
         overall = dict.fromkeys(OVERALL, np.nan)
         if self._ahead:
             overall["forecast"], overall["upper"] = self._ahead.pop(0)
-        if decision.plan is not None:
+        if decision.plan is not None and not self.shared_slots:
             self._planned = np.array(
                 [decision.plan.replicas.get(n, np.nan) for n in self.names], dtype=float
             )
@@ -141,7 +141,7 @@ class RunState:
             "need": need.sum(),
             "planned": self._total(self._planned),
             "backlog": window.backlog.sum(),
-            "processed": window.processed[self._ends].sum() / window.seconds,
+            "processed": window.processed[self._sources].sum() / window.seconds,
             "executors": np.nan if snapshot.hosts is None else len(snapshot.hosts),
             "cost": self._account.paid,
             "seconds": self._account.seconds,
@@ -154,7 +154,7 @@ class RunState:
 
     def _total(self, replicas: Array) -> float:
         """Replicas of all operators; slots that they share count once."""
-        return float(replicas.max() if self._shared else replicas.sum())
+        return float(replicas.max() if self.shared_slots else replicas.sum())
 
     def _end_to_end(self, snapshot: SnapshotLine) -> Latency | None:
         if snapshot.latency is not None:
@@ -196,7 +196,7 @@ class RunState:
                 for o in run.topology.operators
             ],
             run.share,
-            self._shared,
+            self.shared_slots,
             _web_address(run.settings.get("spark_ui")),
         )
 

@@ -128,7 +128,7 @@ class Watch:
                 state.columns("recent", last=new) if new else Columns("recent", None, 1, [], {})
             )
             fresh = [
-                view(n, d)
+                view(n, d, self._shared)
                 for n in self.tail.index.after(known, changes=True)
                 if (d := self._read(n)) is not None
             ]
@@ -137,13 +137,17 @@ class Watch:
         elif keep_alive:
             self.hub.publish(KEEP_ALIVE)
 
+    @property
+    def _shared(self) -> bool:
+        return self.tail.state is not None and self.tail.state.shared_slots
+
     def _read(self, seq: int) -> Decision | None:
         return read_at(self.tail.path, self.tail.index.offset(seq))
 
     def _whole(self) -> bytes:
         run, state = self.tail.state, self.state()
         newest = self.tail.index.page(None, None, FEED, changes=True)
-        feed = [view(n, d) for n in newest if (d := self._read(n)) is not None]
+        feed = [view(n, d, self._shared) for n in newest if (d := self._read(n)) is not None]
         return event(
             "state",
             _encoder.encode(

@@ -1,7 +1,7 @@
-// The page: takes the stream's events, keeps the series, and shows them. All numbers come from the server; none is invented here.
+// The page: receives the stream's events, keeps the series and shows them. All numbers come from the server.
 import { CHARTS, Chart } from "./charts.js";
 import { Feed } from "./feed.js";
-import { NONE, milliseconds, number, percent, span } from "./format.js";
+import { NONE, bytes, milliseconds, number, percent, plural, span } from "./format.js";
 import { Graph } from "./graph.js";
 import { ask, follow, token } from "./stream.js";
 
@@ -85,6 +85,8 @@ function drawNow() {
   drawHeader(run, now);
   if (!run) return;
   drawTiles(run, now);
+  drawFacts(run, now);
+  graph.unit = run.shared_slots ? "slot" : "replica";
   graph.update(now.operators, now.live);
   graph.mark(page.operator);
   drawCharts(run, now);
@@ -95,20 +97,26 @@ function drawHeader(run, now) {
   $("run-name").textContent = run ? run.name : "Foretide";
   document.title = run ? `${run.name} · Foretide` : "Foretide";
   const target = run && run.target_latency_ms !== null ? ` · target ${milliseconds(run.target_latency_ms)}` : "";
-  $("run-facts").textContent = run ? `${run.system} · window ${span(run.window_s)}${target}` : "waiting for the journal's first line";
+  const share = run && run.share !== null ? ` for ${percent(run.share)} of events` : "";
+  $("run-facts").textContent = run ? `${run.system} · window ${span(run.window_s)}${target}${target && share}` : "waiting for the journal's first line";
+  $("spark-ui").hidden = !(run && run.spark_ui);
+  if (run && run.spark_ui) $("spark-ui").href = run.spark_ui;
   const reading = now.read_share < 1;
   $("status").className = now.live ? "status live" : "status";
-  $("status-text").textContent = reading ? `reading ${Math.floor(now.read_share * 100)}%` : now.live ? "live" : "finished";
+  $("status-text").textContent = reading ? `reading ${Math.floor(now.read_share * 100)} %` : now.live ? "live" : "finished";
   const [asked, held] = [now.asked_mode, now.mode];
   for (const button of $("mode").querySelectorAll("button")) {
     button.setAttribute("aria-pressed", String(button.dataset.mode === held));
     button.disabled = asked === null;
     button.classList.toggle("asked", asked !== null && asked !== held && button.dataset.mode === asked);
   }
-  $("mode").title = asked === null ? "no loop listens: this run is over, or its mode is fixed" : "";
+  $("mode").title = asked === null ? "no loop is listening: the run is over, or its mode is fixed" : "";
   const trouble = now.outcome === "waiting" || now.outcome === "failed" ? `${now.outcome === "failed" ? "The last step failed" : "Waiting"}: ${now.error}` : "";
   $("notice").hidden = !trouble;
   $("notice").textContent = trouble;
+  const short = run ? now.cost.short : null;
+  $("short").hidden = !short;
+  $("short").textContent = short ? `So far it ran short: ${short}.` : "";
 }
 
 function tile(id, value, sub, level = "") {
@@ -121,16 +129,58 @@ function drawTiles(run, now) {
   const next = now.outlook ? now.outlook.mean[0] : null;
   const upper = now.outlook && now.outlook.upper ? `, up to ${number(now.outlook.upper[0])}` : "";
   tile("load", number(now.load), next === null ? "no forecast yet" : `next ${number(next)}${upper}`);
-  const plan = now.planned !== null && now.planned !== now.replicas ? ` · plan ${now.planned}` : "";
-  tile("replicas", number(now.replicas), now.need === null ? "" : `need ${now.need}${plan}`);
+  drawReplicas(run, now);
   const latency = now.latency;
   const [p99, target] = [latency && latency.p99_ms, run.target_latency_ms];
   const within = latency && latency.within_share !== null ? `${percent(latency.within_share)} within target` : target !== null ? `target ${milliseconds(target)}` : "";
   tile("latency", milliseconds(p99), within, p99 !== null && target !== null && p99 > target ? "hot" : "");
   const seconds = now.backlog !== null && now.load > 0 ? now.backlog / now.load : null;
   tile("backlog", number(now.backlog === null ? null : Math.round(now.backlog)), seconds === null ? "" : seconds < 0.05 ? "nothing waits" : `${milliseconds(seconds * 1000)} of load`, seconds > 10 ? "hot" : seconds > 3 ? "warm" : "");
-  const saved = now.cost.saved_share;
-  tile("saved", percent(saved), "against static peak", saved !== null && saved > 0 ? "good" : "");
+  const { saved_share: saved, short } = now.cost;
+  tile("saved", percent(saved), short ? "ran short" : "against static peak", saved > 0 ? "good" : "");
+}
+
+// An attached application scales executors; its queries share their task slots.
+function drawReplicas(run, now) {
+  const plan = now.planned !== null && now.planned !== now.replicas ? `, plan ${now.planned}` : "";
+  if (run.shared_slots) {
+    $("h-replicas").textContent = "Executors";
+    $("c-replicas").querySelector("h2").textContent = "Slots against need";
+    const need = now.need === null ? "" : `, need ${now.need}`;
+    tile("replicas", number(now.executors), now.replicas === null ? "" : `${plural(now.replicas, "slot")}${need}`);
+    return;
+  }
+  const most = run.operators.reduce((sum, o) => sum + o.max_replicas, 0);
+  const over = run.operators.filter((o) => now.operators[o.name] && now.operators[o.name].need > o.max_replicas).map((o) => o.name);
+  const limit = over.length ? `, above the maximum of ${over.join(", ")}` : "";
+  tile("replicas", number(now.replicas), now.need === null ? "" : `need ${now.need}${plan}${limit}`, over.length || now.need > most ? "hot" : "");
+}
+
+// The newest window in words: of the operator that is selected, or of the whole run.
+function drawFacts(run, now) {
+  const of = page.operator ? [page.operator] : Object.keys(now.operators);
+  const ops = of.map((name) => now.operators[name]).filter(Boolean);
+  const known = (field) => ops.map((o) => o[field]).filter((v) => v !== null && v !== undefined);
+  const sum = (field) => (known(field).length ? known(field).reduce((a, b) => a + b, 0) : null);
+  const slowest = known("batch_s").length ? Math.max(...known("batch_s")) : null;
+  const watermark = known("watermark_at").length ? Math.min(...known("watermark_at")) : null;
+  const input = page.operator ? ops[0] && ops[0].rate : now.load;
+  const output = page.operator ? ops[0] && ops[0].processed : now.processed;
+  const facts = [
+    ["input", input === null || input === undefined ? null : `${number(input)}/s`],
+    ["processing", output === null || output === undefined ? null : `${number(output)}/s`],
+    [page.operator ? "batch duration" : "longest batch", slowest === null ? null : milliseconds(slowest * 1000)],
+    ["state", sum("state_rows") === null ? null : `${plural(sum("state_rows"), "row")}, ${bytes(sum("state_bytes"))}`],
+    ["watermark", watermark === null || watermark <= 0 ? null : `${span(Math.max(0, now.at - watermark))} behind`],
+    ["executors", now.executors === null ? null : number(now.executors)],
+    ["task slots", now.slots === null ? null : number(now.slots)],
+    ["lead time", now.lead_s === null ? null : milliseconds(now.lead_s * 1000)],
+  ];
+  $("facts").replaceChildren(...facts.filter(([, value]) => value !== null).map(([name, value]) => {
+    const item = document.createElement("div");
+    item.append(Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value }));
+    return item;
+  }));
 }
 
 function drawCharts(run, now) {
@@ -141,7 +191,7 @@ function drawCharts(run, now) {
   const columns = {
     ...base.channels,
     target: base.at.map(() => run.target_latency_ms),
-    peak: base.channels.seconds.map((s) => (s === null || perSecond === null ? null : s * perSecond)),
+    peak: base.channels.seconds.map((s) => (s === null || perSecond === null || now.cost.short ? null : s * perSecond)),
   };
   const p99 = base.channels.p99_ms.reduce((most, v) => Math.max(most, v || 0), 0);
   const log = run.target_latency_ms !== null && p99 > 8 * run.target_latency_ms && base.channels.p50_ms.every((v) => v === null || v > 0);
@@ -153,7 +203,7 @@ function drawCharts(run, now) {
   }
   $("scope").hidden = !page.operator;
   $("scope").textContent = page.operator ? `${page.operator}  ✕` : "";
-  const merged = base.windows_per_point > 1 ? `, ${base.windows_per_point} windows a point` : "";
+  const merged = base.windows_per_point > 1 ? `, ${base.windows_per_point} windows per point` : "";
   $("span").textContent = `${span(base.at[base.at.length - 1] - base.at[0])}${merged}`;
 }
 
@@ -169,6 +219,7 @@ function withOutlook(base, columns, run, now) {
       load: [...columns.load, ...none],
       forecast: [...columns.forecast, ...now.outlook.mean],
       upper: [...columns.upper, ...(now.outlook.upper || none)],
+      processed: [...columns.processed, ...none],
     },
   ];
 }
@@ -178,7 +229,7 @@ function withOutlook(base, columns, run, now) {
 function choose(name) {
   page.operator = name;
   page.detail = null;
-  $("graph-hint").textContent = name ? `the charts show ${name}` : "choose an operator to see its own charts";
+  $("graph-hint").textContent = name ? `the charts show ${name}` : "select an operator to see its charts";
   load();
 }
 

@@ -21,12 +21,13 @@ const lonely = (u, series) => {
 const RATE = { label: "load", key: "load", colour: "load", width: 2 };
 const FORECAST = { label: "forecast", key: "forecast", colour: "forecast", width: 1.6, dash: [5, 4] };
 const UPPER = { label: "upper", key: "upper", colour: "band", width: 0, swatch: "band" };
+const PROCESSED = { label: "processed", key: "processed", colour: "replicas", width: 1.2 };
 const REPLICAS = { label: "running", key: "replicas", colour: "replicas", width: 2, fill: "replicas-fill", step: true };
 const NEED = { label: "need", key: "need", colour: "need", width: 1.8, step: true };
 const PLANNED = { label: "planned", key: "planned", colour: "replicas", width: 1.2, dash: [2, 3], step: true };
 
 export const CHARTS = {
-  "c-load": { series: [RATE, FORECAST, UPPER], band: [3, 2], write: (v) => `${number(v)}/s` },
+  "c-load": { series: [RATE, FORECAST, UPPER, PROCESSED], band: [3, 2], write: (v) => `${number(v)}/s` },
   "c-replicas": { series: [REPLICAS, NEED, PLANNED], write: plain, steps: WHOLE_NUMBERS },
   "c-latency": {
     series: [
@@ -50,10 +51,11 @@ export const CHARTS = {
 const OPERATOR = {
   "c-load": [
     { ...RATE, label: "arriving", key: "rate" },
+    { label: "processed", key: "processed", colour: "replicas", width: 1.4 },
     { label: "backlog", key: "backlog", colour: "target", width: 1.4, dash: [2, 3], scale: "events", write: plain },
   ],
 };
-const TITLES = { "c-load": ["Load and forecast", "Load and backlog"] };
+const TITLES = { "c-load": ["Load and forecast", "Arrivals and backlog"] };
 const fromZero = (_, low, high) => [0, high > 0 ? high * 1.12 : 1];
 
 export class Chart {

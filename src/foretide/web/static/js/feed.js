@@ -77,7 +77,7 @@ export class Feed {
     if (note) note.parentElement.remove();
     if (this.list.children.length) return;
     const item = element("li");
-    item.append(element("p", "none", "Nothing had to change yet."));
+    item.append(element("p", "none", "No replicas had to change so far."));
     this.list.append(item);
   }
 
@@ -92,7 +92,7 @@ export class Feed {
     const changes = decision.changes.filter((c) => c.running !== c.planned);
     const kept = decision.changes.filter((c) => c.running === c.planned);
     this.group(item, changes, SHOWN, (n) => `and ${n} more`);
-    this.group(item, kept, kept.length > HELD ? 0 : HELD, (n) => `guards held back ${n} operators`);
+    this.group(item, kept, kept.length > HELD ? 0 : HELD, (n) => `guards held back ${n === 1 ? "1 operator" : `${n} operators`}`);
     if (decision.note) item.append(element("p", "change why", decision.note));
     if (!decision.changes.length && !decision.error && !decision.note) item.append(element("p", "none", "Replicas stay as they are."));
     return item;

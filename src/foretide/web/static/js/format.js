@@ -22,8 +22,23 @@ export function milliseconds(ms) {
   return `${trim(ms / 60000)} min`;
 }
 
+// Rounded down, so that a share never reads better than it is: one decimal, two near 100 %.
 export function percent(share) {
-  return share === null || share === undefined ? NONE : `${(share * 100).toFixed(Math.abs(share) >= 0.9995 || share === 0 ? 0 : 1).replace(/\.0$/, "")}%`;
+  if (share === null || share === undefined) return NONE;
+  const digits = share >= 0.99 && share < 1 ? 2 : 1;
+  const scaled = Math.floor(share * 100 * 10 ** digits + 1e-6) / 10 ** digits;
+  return `${Number(scaled.toFixed(digits))} %`;
+}
+
+export function plural(count, noun) {
+  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+export function bytes(size) {
+  if (size === null || size === undefined) return NONE;
+  const unit = ["B", "kB", "MB", "GB", "TB"];
+  const step = size < 1000 ? 0 : Math.min(unit.length - 1, Math.floor(Math.log10(size) / 3));
+  return `${trim(size / 1000 ** step)} ${unit[step]}`;
 }
 
 // A journal of a scripted or simulated run may count from 0: its instants are then shown as time since its start.

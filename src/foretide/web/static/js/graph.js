@@ -1,6 +1,6 @@
 // The pipeline as a graph: built once per topology and width, then only its numbers change.
 import { layered } from "./layout.js";
-import { number, percent } from "./format.js";
+import { number, percent, plural } from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const PIPS = 10;
@@ -20,6 +20,7 @@ export class Graph {
     this.operators = [];
     this.nodes = new Map();
     this.edges = [];
+    this.unit = "replica";
     new ResizeObserver(() => this.fit()).observe(holder);
   }
 
@@ -99,7 +100,7 @@ export class Graph {
     return d;
   }
 
-  // A loop runs in the gaps between layers and in a lane of its own beside them, so that it never passes behind an operator.
+  // A loop runs between layers and in a lane of its own beside them, never behind an operator.
   wayBack(loop, place, size, upright, lane) {
     const from = place.get(loop.from);
     const to = place.get(loop.to);
@@ -173,14 +174,25 @@ export class Graph {
     group.toggle("hot", load !== null && load > 0.97);
     group.toggle("behind", o.backlog > Math.max(5 * o.rate, 1));
     parts.level.setAttribute("width", (parts.room * Math.min(load || 0, 1)).toFixed(1));
+    parts.title.textContent = `${name}: ${plural(o.replicas, this.unit)}, ${o.need ?? "?"} needed, ${o.planned ?? "?"} planned, busy ${percent(load)}, ${plural(Math.round(o.backlog), "event")} waiting, ${number(o.rate)} events/s`;
+    parts.group.setAttribute("aria-label", parts.title.textContent);
+    if (this.unit === "slot") {
+      this.shared(parts, o);
+      return;
+    }
     const change = o.planned !== null && o.planned !== o.replicas ? ` → ${o.planned}` : "";
     parts.count.textContent = parts.many ? `×${o.replicas}${change}` : `${o.replicas}${change}`;
     const waiting = o.backlog >= 0.5 ? `${number(Math.round(o.backlog))} waiting` : percent(load);
     parts.waiting.textContent = parts.many && change && o.backlog < 0.5 ? "" : waiting;
     if (parts.rate) parts.rate.textContent = `${number(o.rate)}/s`;
     if (parts.pips) this.pips(parts, o);
-    parts.title.textContent = `${name}: ${o.replicas} replicas, ${o.need ?? "?"} needed, ${o.planned ?? "?"} planned, busy ${percent(load)}, ${number(Math.round(o.backlog))} events waiting, ${number(o.rate)} events/s`;
-    parts.group.setAttribute("aria-label", parts.title.textContent);
+  }
+
+  // A query of an attached application: the slots it needs of those that all queries share.
+  shared(parts, o) {
+    parts.count.textContent = o.need === null ? "" : plural(o.need, "slot");
+    parts.waiting.textContent = o.backlog >= 0.5 ? `${number(Math.round(o.backlog))} waiting` : "";
+    if (parts.rate) parts.rate.textContent = `${number(o.rate)}/s`;
   }
 
   pips(parts, o) {

@@ -1,5 +1,5 @@
-"""The probe's arithmetic on a pipeline that is made up: what was before the first window, what is
-told twice.
+"""The probe's arithmetic on one operator without Spark: what came before the first window, estimates,
+batches that still run.
 """
 
 from types import SimpleNamespace
@@ -10,34 +10,31 @@ import pytest
 from foretide.errors import NotReady
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.edge.protocol import Manifest
-from foretide.spark.run.accounts import Accounts, Delivery
+from foretide.spark.run.accounts import Accounts, Delivery, Inputs, Partial
+from foretide.spark.worker.meter import Progress, Report
 from foretide.topology import Operator, Topology
 
 
-class Counted(Accounts):
-    """Counts arrivals of a source that is not ours as Spark reports them: done and waiting."""
-
-    def arrivals(self, name: str, at: float, lag: int = 0) -> tuple[int, int]:
-        return 0, self.consumed(name) + lag
-
-
-class Pretended:
-    """One DataFrame operator on a source that is not ours."""
+class OneOperator:
+    """A running pipeline of one DataFrame operator on a source whose count the test sets."""
 
     def __init__(self) -> None:
         self.topology = Topology((Operator("sql"),))
-        self.accounts = Counted({"sql": None})
+        self.accounts = Accounts({"sql": None}, {"sql": Inputs(outside=self._outside)})
         wired = SimpleNamespace(
             step=SimpleNamespace(kind="frame"), sources=("kafka",), diverts=False
         )
         self.queries = {"sql": SimpleNamespace(wired=wired, query=object(), in_flight=None)}
         self.replicas = {"sql": 2}
-        self.waiting = 0
+        self.arrived: int | None = 0
+
+    def _outside(self, latest: Manifest, at: float) -> int | None:
+        return self.arrived
 
     def check(self) -> None: ...
 
-    def lag(self, name: str) -> int:
-        return self.waiting
+    def max_parallelism(self, name: str) -> int | None:
+        return None
 
     def done(self, events: int) -> None:
         last = self.accounts.latest("sql")
@@ -46,8 +43,8 @@ class Pretended:
         self.accounts.add("sql", Delivery(manifest, {"kafka": events}, {}))
 
 
-def probed(task_s: list[float]) -> tuple[Pretended, PipelineProbe]:
-    running: Any = Pretended()
+def probed(task_s: list[float]) -> tuple[OneOperator, PipelineProbe]:
+    running: Any = OneOperator()
     executors: Any = SimpleNamespace(utilization=lambda now: (), busy_s=lambda query: task_s.pop(0))
     return running, PipelineProbe(running, executors)
 
@@ -68,19 +65,45 @@ def test_task_seconds_of_before_the_first_window_belong_to_none() -> None:
     assert probe.read(40.0).samples["sql"].busy_s == 5.0
 
 
-def test_events_that_a_source_tells_twice_arrive_once() -> None:
-    """A delivered batch counts at once, what its source says is waiting only when Spark has
-    reported the batch.
-    """
+def test_an_estimate_that_was_too_high_is_not_counted_again() -> None:
     running, probe = probed([0.0] * 9)
     with pytest.raises(NotReady):
         probe.read(0.0)
-    came = []
-    for done, waiting in ((0, 50), (50, 50), (0, 0), (20, 10), (0, 0)):
-        if done:
-            running.done(done)
-        running.waiting = waiting
-        came.append(probe.read(10.0 * (len(came) + 1)).samples["sql"].arrived)
-    assert came == [50, 50, 0, 0, 0]
-    running.done(60)
-    assert sum(came) + probe.read(99.0).samples["sql"].arrived == 130
+    arrived = []
+    for count in (50, 100, 90, 110):
+        running.arrived = count
+        arrived.append(probe.read(10.0 * (len(arrived) + 1)).samples["sql"].arrived)
+    assert arrived == [50, 50, 0, 10]
+
+
+def test_a_running_batch_counts_with_what_it_has_done_and_the_rest_waits() -> None:
+    running, probe = probed([0.0] * 9)
+    with pytest.raises(NotReady):
+        probe.read(0.0)
+    running.arrived = 100
+    done = [Partial(30, {0: Progress(30, 3.0)})]
+    running.accounts.begin("sql", lambda: done[0])
+    first = probe.read(10.0).samples["sql"]
+    assert (first.arrived, first.processed, first.busy_s, first.backlog) == (100, 30, 3.0, 70)
+    done[0] = Partial(50, {0: Progress(50, 5.0)})
+    second = probe.read(20.0).samples["sql"]
+    assert (second.arrived, second.processed, second.busy_s, second.backlog) == (0, 20, 2.0, 50)
+    manifest = Manifest(0, 0.0, 1, {"kafka": 100})
+    report = Report(0, processed=100, busy_s=10.0)
+    running.accounts.add("sql", Delivery(manifest, {"kafka": 100}, {}, [report]))
+    third = probe.read(30.0).samples["sql"]
+    assert (third.processed, third.busy_s, third.backlog) == (50, 5.0, 0)
+    assert third.replica_processed == (50.0, 0.0)
+    assert probe.read(40.0).samples["sql"].processed == 0
+
+
+def test_what_arrived_is_unknown_rather_than_nothing() -> None:
+    running, probe = probed([0.0] * 9)
+    with pytest.raises(NotReady):
+        probe.read(0.0)
+    running.arrived = None
+    with pytest.raises(NotReady, match="operator 'sql': its first batch still runs"):
+        probe.read(10.0)
+    running.arrived = 40
+    snapshot = probe.read(20.0)
+    assert (snapshot.window_s, snapshot.samples["sql"].arrived) == (20.0, 40)

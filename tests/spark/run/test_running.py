@@ -180,6 +180,27 @@ def test_a_restart_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path)
         Running(other, spark, tmp_path)
 
 
+def test_a_renamed_operator_goes_on_with_its_former_name_and_is_refused_without(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def declared(events: int, name: str, **settings: Any) -> Pipeline:
+        p = new(events=events)
+        p.operator(inputs="events", name="a")(lambda e: e)
+        p.operator(inputs="a", name=name, **settings)(lambda e: e)
+        p.operator(inputs=name, name="c")(lambda e: e)
+        p.sink("out", inputs="c")
+        return p
+
+    with Running(declared(60, "b"), spark, tmp_path) as running:
+        running.wait()
+    with pytest.raises(InvalidConfig, match=r"progress of operator 'b'.* nothing of 'renamed'"):
+        Running(declared(100, "renamed"), spark, tmp_path)
+    with Running(declared(100, "renamed", formerly="b"), spark, tmp_path) as running:
+        running.wait()
+        assert ids(running.read("out")) == list(range(100))
+        assert running.accounts.latest("renamed").consumed == {"a": 100}
+
+
 def test_a_diamond_counts_each_event_once_per_path(spark: SparkSession, tmp_path: Path) -> None:
     p = new()
     p.operator(inputs="events", name="top")(lambda e: e)

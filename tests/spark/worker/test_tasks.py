@@ -65,7 +65,8 @@ def test_a_grouping_that_learns_costs_is_told_every_event_s_time(ticks: list[flo
         learner.estimate(np.array([0, 1, 2], dtype=np.uint64)), [1.0, 2.0, 3.0]
     )
     assert ran(run_events, work, learner)[0].expected_s == pytest.approx(10.0)
-    assert ran(run_events, work, None)[0].sampled == 2
+    assert ran(run_events, lambda event: event, None)[0].sampled == 2
+    assert ran(run_events, work, None)[0].sampled == 6, "slow events are worth timing, each of them"
 
 
 def test_the_time_of_a_record_batch_counts_evenly_for_its_events(ticks: list[float]) -> None:

@@ -1,8 +1,9 @@
 """The probe: what a running pipeline did since the last read, as a Snapshot.
 
-Counts are of batches delivered in the window; backlogs are exact at the moment of the read. A
-function per event knows its busy time from its own tasks; a DataFrame function from Spark's task
-metrics.
+Arrivals come from the sources' offsets and from what producers delivered, whether or not a batch
+took them. A batch that still runs counts with what its tasks have done so far; backlogs include the
+rest of it. A function per event knows its busy time from its own tasks; a DataFrame function from
+Spark's task metrics.
 """
 
 from __future__ import annotations
@@ -32,27 +33,32 @@ class PipelineProbe:
 
     def read(self, now: float) -> Snapshot:
         self.running.check()
+        accounts = self.running.accounts
+        outside = {n: accounts.outside(n, now) for n in self.running.topology.names}
+        if unknown := [n for n, count in outside.items() if count is None]:
+            raise NotReady(
+                f"operator '{unknown[0]}': its first batch still runs, and its source does not say "
+                "how many events it holds"
+            )
         last_at, self._last_at = self._last_at, now
-        lags = {n: self.running.lag(n) for n in self.running.topology.names}
-        with self.running.accounts.changed:
-            windows = self.running.accounts.take()
-            arrivals = {n: self.running.accounts.arrivals(n, now, lags[n]) for n in windows}
-            waiting = {n: sum(arrivals[n]) - self.running.accounts.consumed(n) for n in windows}
+        with accounts.changed:
+            windows = accounts.take()
+            arrivals = {n: (accounts.inside(n), outside[n] or 0) for n in windows}
+            waiting = {n: sum(arrivals[n]) - accounts.done(n) for n in windows}
         before = dict(self._arrivals)
-        # What waits in a source that is not ours can be told twice for a moment; what was counted
-        # once is not counted again.
-        for n, found in arrivals.items():
-            inside, outside = before.get(n, (0, 0))
-            self._arrivals[n] = max(found[0], inside), max(found[1], outside)
+        # An estimate can be too high for a moment: what was counted once is not counted again.
+        for n, counts in arrivals.items():
+            inside, from_outside = before.get(n, (0, 0))
+            self._arrivals[n] = max(counts[0], inside), max(counts[1], from_outside)
         hosts = self.executors.utilization(now)
         first = last_at is None or now <= last_at
-        task_s = {n: self._task_s(n) for n, window in windows.items() if first or window.deliveries}
+        task_s = {n: self._task_s(n) for n, window in windows.items() if first or window.processed}
         if last_at is None or now <= last_at:
             raise NotReady("the pipeline has just started: the first window is not over")
         samples = {}
         for n, window in windows.items():
-            inside, outside = (a - b for a, b in zip(self._arrivals[n], before[n], strict=True))
-            samples[n] = self._sample(n, window, waiting[n], (inside, outside), task_s.get(n))
+            came = (self._arrivals[n][0] - before[n][0], self._arrivals[n][1] - before[n][1])
+            samples[n] = self._sample(n, window, waiting[n], came, task_s.get(n))
         return Snapshot(
             now, now - last_at, samples, loaded(hosts, samples), self._end_to_end(windows)
         )
@@ -92,6 +98,7 @@ class PipelineProbe:
             scv_service=window.scv_service,
             batches=float(sum(1 for b in window.deliveries if b.events)),
             batch_s=window.batch_s,
+            max_parallelism=self.running.max_parallelism(name),
         )
 
     def _end_to_end(self, windows: dict[str, Window]) -> Latency | None:

@@ -68,6 +68,7 @@ class Step:
     on_error: Literal["fail", "divert"] = "fail"
     stateful: bool | None = None
     output_mode: Literal["append", "update"] = "append"
+    formerly: str | None = None
 
     def new_grouping(self, otherwise: str = "shuffle") -> Grouping:
         """The grouping of this operator: its own, by key when it has one, else the pipeline's
@@ -178,7 +179,8 @@ class Pipeline:
 
         ``schema`` describes what it gives (default: the same columns as it takes). With named
         ``outputs`` (a schema each) it gives pairs ``(output, dict)``. Settings: min_replicas,
-        max_replicas, key, cost, grouping, on_error.
+        max_replicas, key, cost, grouping, on_error, formerly (its name in
+        earlier runs).
         """
         return self._declare("events", inputs, schema, outputs, name, settings)
 
@@ -232,6 +234,7 @@ class Pipeline:
             "on_error",
             "stateful",
             "output_mode",
+            "formerly",
         )
         for setting in settings:
             if setting not in valid:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from foretide.errors import PipelineFailed
 from foretide.spark.edge.durable import sync
 
@@ -133,23 +131,3 @@ class Checkpoint:
                 "restore the checkpoint folder from a "
                 "copy, or start the pipeline anew in another directory"
             ) from error
-
-
-def offset_gap(end: str | None, latest: str | None) -> int:
-    """Events between two offsets of the form topic -> partition -> number (Kafka's); 0 for any
-    other form.
-
-    >>> offset_gap('{"t": {"0": 5, "1": 7}}', '{"t": {"0": 9, "1": 7}}')
-    4
-    """
-    try:
-        low, high = (
-            msgspec.json.decode(o or "", type=dict[str, dict[str, int]]) for o in (end, latest)
-        )
-    except msgspec.DecodeError:
-        return 0
-    return sum(
-        max(0, n - low.get(topic, {}).get(part, n))
-        for topic, parts in high.items()
-        for part, n in parts.items()
-    )

@@ -216,9 +216,18 @@ def share(folder: Path, others: Iterable[Path]) -> None:
     links are not possible.
     """
     for other in others:
-        other.mkdir()
+        other.mkdir(exist_ok=True)
         for file in folder.iterdir():
             try:
                 os.link(file, other / file.name)
             except OSError:
                 shutil.copy2(file, other / file.name)
+
+
+def move(folder: Path, target: Path) -> None:
+    """Make ``folder`` the folder ``target``, or add its files to the one that is there."""
+    if not target.exists():
+        os.rename(folder, target)
+        return
+    for file in folder.iterdir():
+        os.rename(file, target / file.name)

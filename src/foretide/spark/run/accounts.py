@@ -10,12 +10,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from foretide.model import Array
 from foretide.spark.edge.protocol import Manifest
-from foretide.spark.run.arrivals import SourceArrivals
-from foretide.spark.worker.meter import Report
+from foretide.spark.worker.meter import Progress, Report
 
 MOST = 2000
 """Deliveries that a window keeps at most, the newest ones, where nothing reads windows."""
@@ -42,21 +39,52 @@ class Delivery:
         return sum(self.consumed.values())
 
 
+@dataclass(frozen=True)
+class Partial:
+    """What a batch that still runs has done so far. ``by_replica`` is empty where tasks do not
+    report; ``emitted`` counts finished pieces of the batch.
+    """
+
+    events: int = 0
+    by_replica: Mapping[int, Progress] = field(default_factory=dict)
+    emitted: Mapping[str, int] = field(default_factory=dict)
+
+
+NOTHING = Partial()
+
+
 @dataclass
 class Window:
-    """An operator between two reads."""
+    """An operator between two reads. A batch that runs at the end of a window counts there with what
+    it has done so far (``partial``), which the window of its delivery leaves out (``counted``).
+    """
 
     deliveries: list[Delivery] = field(default_factory=list)
+    partial: Partial = NOTHING
+    counted: Partial = NOTHING
 
     @property
     def processed(self) -> int:
-        return sum(b.events for b in self.deliveries)
+        done = sum(b.events for b in self.deliveries)
+        return max(0, done + self.partial.events - self.counted.events)
 
     @property
     def busy_s(self) -> float | None:
         """Busy seconds; None when no batch of the window could measure any."""
-        known = [r.busy_s for b in self.deliveries for r in b.reports]
-        return sum(known) if known else None
+        known = self._by_replica()
+        return max(0.0, sum(p.busy_s for p in known.values())) if known else None
+
+    def _by_replica(self) -> dict[int, Progress]:
+        """Work per replica in this window; empty when none was measured."""
+        done: dict[int, Progress] = {}
+        parts = [(r.replica, r.processed, r.busy_s) for b in self.deliveries for r in b.reports]
+        parts += [(i, p.processed, p.busy_s) for i, p in self.partial.by_replica.items()]
+        if parts:
+            parts += [(i, -p.processed, -p.busy_s) for i, p in self.counted.by_replica.items()]
+        for replica, processed, busy_s in parts:
+            before = done.get(replica, Progress(0, 0.0))
+            done[replica] = Progress(before.processed + processed, before.busy_s + busy_s)
+        return done
 
     @property
     def sojourn_s(self) -> float | None:
@@ -81,15 +109,13 @@ class Window:
         """(busy seconds, events) per replica, in order of their ids; None when nothing was measured
         per replica.
         """
-        reports = [r for b in self.deliveries for r in b.reports]
-        if not reports:
+        known = self._by_replica()
+        if not known:
             return None
-        size = max(replicas, max(r.replica for r in reports) + 1)
-        busy, done = np.zeros(size), np.zeros(size)
-        for r in reports:
-            busy[r.replica] += r.busy_s
-            done[r.replica] += r.processed
-        return tuple(busy.tolist()), tuple(done.tolist())
+        size = max(replicas, max(known) + 1)
+        shares = [known.get(i, Progress(0, 0.0)) for i in range(size)]
+        busy_s = tuple(max(0.0, s.busy_s) for s in shares)
+        return busy_s, tuple(max(0.0, float(s.processed)) for s in shares)
 
     @property
     def scv_service(self) -> float | None:
@@ -102,7 +128,9 @@ class Window:
         return max(0.0, square / mean**2 - 1.0)
 
     def emitted(self, folder: str) -> int:
-        return sum(b.delivered.get(folder, 0) for b in self.deliveries)
+        done = sum(b.delivered.get(folder, 0) for b in self.deliveries)
+        done += self.partial.emitted.get(folder, 0) - self.counted.emitted.get(folder, 0)
+        return max(0, done)
 
     def ages(self) -> tuple[list[Array], list[float], float]:
         """(ages in seconds per group, events each group stands for, sum of all ages) when the
@@ -125,10 +153,14 @@ class Window:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Where an operator's events come from: operators, and sources outside the pipeline."""
+    """Where an operator's events come from: operators, and sources outside the pipeline.
+    ``outside`` returns the events that ever arrived from there, None when that is unknown;
+    ``totals`` are those of generated loads.
+    """
 
     producers: tuple[str, ...] = ()
-    sources: tuple[SourceArrivals, ...] = ()
+    outside: Callable[[Manifest, float], int | None] = lambda latest, at: 0
+    totals: Mapping[str, int] = field(default_factory=dict)
 
 
 class Accounts:
@@ -147,15 +179,23 @@ class Accounts:
         self._windows = {n: Window() for n in manifests}
         self._inputs = dict(inputs or {})
         self._on_delivery = on_delivery
+        self._running: dict[str, Callable[[], Partial]] = {}
+        self._counted: dict[str, Partial] = {}
 
     def latest(self, name: str) -> Manifest:
         """Totals of an operator: its newest manifest, an empty one before its first batch."""
         with self.changed:
             return self._latest[name]
 
+    def begin(self, name: str, progress: Callable[[], Partial]) -> None:
+        """A batch of an operator runs now; ``progress`` returns what it has done so far."""
+        with self.changed:
+            self._running[name] = progress
+
     def add(self, name: str, delivery: Delivery) -> None:
         self._on_delivery(name, delivery)
         with self.changed:
+            self._running.pop(name, None)
             self._latest[name] = delivery.manifest
             deliveries = self._windows[name].deliveries
             deliveries.append(delivery)
@@ -168,32 +208,47 @@ class Accounts:
             return self._latest[producer].delivered.get(f"to.{consumer}", 0)
 
     def consumed(self, name: str) -> int:
-        """Events that an operator ever finished."""
+        """Events of delivered batches that an operator ever took."""
         return sum(self.latest(name).consumed.values())
 
-    def arrivals(self, name: str, at: float, lag: int = 0) -> tuple[int, int]:
-        """Events that ever arrived at an operator by ``at``: (from operators, from outside). ``lag``
-        are those that its own sources still hold.
-        """
+    def done(self, name: str) -> int:
+        """Events that an operator ever finished, in the running batch too."""
         with self.changed:
-            inputs, done = self._inputs.get(name, Inputs()), self._latest[name].consumed
-            inside = sum(self.carried(p, name) for p in inputs.producers)
-            outside = sum(max(s.due(at), done.get(s.name, 0)) for s in inputs.sources)
-            return inside, outside + lag
+            return self.consumed(name) + self._partial(name).events
 
-    def backlog(self, name: str, at: float) -> int:
-        """Events that arrived at an operator and are not done: exact for edges and generated
-        loads.
+    def _partial(self, name: str) -> Partial:
+        return self._running[name]() if name in self._running else NOTHING
+
+    def inside(self, name: str) -> int:
+        """Events that operators ever sent to an operator."""
+        with self.changed:
+            return sum(self.carried(p, name) for p in self._of(name).producers)
+
+    def outside(self, name: str, at: float) -> int | None:
+        """Events that ever arrived at an operator from outside by ``at``; None when that is unknown.
+        It may ask a broker or list a folder, so it does not hold the lock.
+        """
+        return self._of(name).outside(self.latest(name), at)
+
+    def _of(self, name: str) -> Inputs:
+        return self._inputs.get(name, Inputs())
+
+    def backlog(self, name: str, at: float) -> int | None:
+        """Events that arrived at an operator and are not done, those of the running batch included;
+        None when it is unknown what arrived.
         """
         with self.changed:
-            return sum(self.arrivals(name, at)) - self.consumed(name)
+            outside = self.outside(name, at)
+            return (
+                None if outside is None else max(0, self.inside(name) + outside - self.done(name))
+            )
 
     def idle(self, at: float) -> bool:
         """Whether nothing waits anywhere and every generated load has come to its end."""
         with self.changed:  # or an event could move on between two of these looks
             for name, inputs in self._inputs.items():
                 done = self._latest[name].consumed
-                if any(done.get(s.name, 0) < s.total for s in inputs.sources):
+                if any(done.get(source, 0) < n for source, n in inputs.totals.items()):
                     return False
             return all(self.backlog(n, at) == 0 for n in self._latest)
 
@@ -201,4 +256,7 @@ class Accounts:
         """The deliveries since the last call; the next window starts empty."""
         with self.changed:
             taken, self._windows = self._windows, {n: Window() for n in self._windows}
+            for name, window in taken.items():
+                window.counted = self._counted.pop(name, NOTHING)
+                window.partial = self._counted[name] = self._partial(name)
             return taken

@@ -7,7 +7,6 @@ that declared the same.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark.declare.pipeline import Input, Pipeline, Sink
 from foretide.spark.declare.wiring import Wired, first_line, stamped
-from foretide.spark.edge.outbox import Outbox, share, tidy
+from foretide.spark.edge.outbox import Outbox, move, share, tidy
 from foretide.spark.edge.protocol import File
 from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, OUT, STAMP, TO
 
@@ -94,20 +93,17 @@ class Channels:
 
     def collect(self, data: Path, staging: Path) -> dict[str, tuple[File, ...]]:
         """Move what ``write`` left in ``data`` into one folder per reader of ``staging``; the files
-        of each.
+        of each. A batch in several pieces is collected piece by piece.
         """
         files: dict[str, tuple[File, ...]] = {}
-        for i, channel in enumerate(self.channels):
-            written = data if self._plain else data / f"{TO}={i}"
-            if written.is_dir() and (held := tidy(written)):
-                first, *others = channel.folders
-                os.rename(written, staging / first)
-                share(staging / first, [staging / o for o in others])
-                files.update(dict.fromkeys(channel.folders, held))
-        dead = data / f"{TO}={DEAD}"
-        if dead.is_dir() and (held := tidy(dead)):
-            os.rename(dead, staging / DEAD)
-            files[DEAD] = held
+        written = [data if self._plain else data / f"{TO}={i}" for i in range(len(self.channels))]
+        places = [*zip(written, (c.folders for c in self.channels), strict=True)]
+        for place, folders in (*places, (data / f"{TO}={DEAD}", (DEAD,))):
+            if place.is_dir() and (held := tidy(place)):
+                first, *others = folders
+                share(place, [staging / o for o in others])
+                move(place, staging / first)
+                files.update(dict.fromkeys(folders, held))
         shutil.rmtree(data, ignore_errors=True)
         return files
 

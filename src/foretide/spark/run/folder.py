@@ -6,12 +6,15 @@ Layout::
     pipeline.json      name, and when the pipeline first started here
     replicas.json      replicas per operator, as last set
     limit.<operator>   events that the operator's next batch takes at most
+    service_times.json busy seconds per event, as learned
+    progress/          what running tasks have done so far
     edges/ checkpoints/
 """
 
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import time
 from collections.abc import Mapping
@@ -24,6 +27,8 @@ from foretide.files import replace_file
 from foretide.spark.edge.checkpoint import Checkpoint
 from foretide.spark.edge.directory import DirectoryEdges
 from foretide.spark.edge.protocol import Durability
+
+log = logging.getLogger(__name__)
 
 
 class RunFolder:
@@ -68,6 +73,9 @@ class RunFolder:
 
     def checkpoint(self, operator: str) -> Checkpoint:
         return Checkpoint(self.path / "checkpoints" / operator)
+
+    def progress(self, operator: str) -> Path:
+        return self.path / "progress" / operator
 
     def limit_file(self, operator: str) -> Path:
         return self.path / f"limit.{operator}"
@@ -114,3 +122,21 @@ class RunFolder:
             )
         except (OSError, msgspec.DecodeError):
             return {}
+
+    def save_service_times(self, seconds: Mapping[str, float]) -> None:
+        try:
+            replace_file(self.path / "service_times.json", msgspec.json.encode(seconds))
+        except OSError as error:
+            log.warning("service times are not kept for the next start: %s", error)
+
+    def saved_service_times(self) -> dict[str, float]:
+        """Busy seconds per event and operator that an earlier run learned; empty when there are none
+        that can be read.
+        """
+        try:
+            saved = msgspec.json.decode(
+                (self.path / "service_times.json").read_bytes(), type=dict[str, float]
+            )
+        except (OSError, msgspec.DecodeError):
+            return {}
+        return {name: s for name, s in saved.items() if s > 0}

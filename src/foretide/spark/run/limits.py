@@ -1,7 +1,8 @@
-"""How many events a batch takes: what the operator's replicas work off in two triggers, so that the
-next change of replicas takes effect soon.
+"""How many events a batch, or a piece of one, takes: what the operator's replicas work off in two
+triggers, so that the next change of replicas takes effect soon.
 
-Knows service times and replicas; the edge source reads a limit from its file.
+The edge source reads a limit from its file. Service times are kept in the run folder: a restart goes
+on with what was learned.
 """
 
 from __future__ import annotations
@@ -17,6 +18,14 @@ from foretide.spark.run.folder import RunFolder
 log = logging.getLogger(__name__)
 LEAST = 10
 """A batch may always take this many events."""
+FIRST = 100
+"""Events per replica in the first batch, before anything is known of the service time."""
+LEAST_SPAN_S = 2.0
+"""A batch holds at least this much work: a smaller one costs more to run than it does."""
+FILE_EVENTS = 1000
+"""Events per file for consumers whose service time is unknown."""
+KEPT_CHANGE = 0.2
+"""Relative change of a service time that is worth writing down."""
 
 
 class Limits:
@@ -30,29 +39,47 @@ class Limits:
         fixed: Mapping[str, int] | None = None,
     ) -> None:
         self._folder = folder
-        self._trigger_s = trigger_s
         self._replicas = replicas
         self._fixed = dict(fixed or {})
-        self._service_time_s: dict[str, float] = {}
+        self._span_s = max(2 * trigger_s, LEAST_SPAN_S)
+        self._kept = folder.saved_service_times()
+        self._service_time_s = {n: s for n, s in self._kept.items() if n in replicas}
         self._limits: dict[str, int] = {}
         self._changing = threading.Lock()  # the loop's thread and those of batches renew limits
-        for name, limit in self._fixed.items():
-            self._set(name, limit)
+        for name in replicas:
+            if name in self._fixed:
+                self._set(name, self._fixed[name])
+            else:
+                self.renew(name)
 
     def observe(self, name: str, busy_s: float, events: int) -> None:
         """A batch of ``events`` took ``busy_s`` seconds of all replicas together."""
         now, before = busy_s / events, self._service_time_s.get(name)
-        self._service_time_s[name] = now if before is None else 0.5 * (before + now)
+        learned = self._service_time_s[name] = now if before is None else 0.5 * (before + now)
+        kept = self._kept.get(name)
+        if kept is None or abs(learned - kept) > KEPT_CHANGE * kept:
+            with self._changing:
+                self._kept[name] = learned
+                self._folder.save_service_times(self._kept)
         self.renew(name)
+
+    def service_time_s(self, name: str) -> float | None:
+        """Busy seconds per event, as last observed here or in an earlier run."""
+        return self._service_time_s.get(name)
+
+    def of(self, name: str) -> int:
+        """Events that the operator's replicas should take at once now."""
+        return self._limits[name]
 
     def renew(self, name: str) -> None:
         """Fit the limit to the service time and the replicas of this moment."""
-        service_time_s = self._service_time_s.get(name)
-        if service_time_s is None or name in self._fixed:
+        if name in self._fixed:
             return
         with self._changing:
-            busy_s = 2 * self._trigger_s * self._replicas[name]
-            limit = max(LEAST, int(busy_s / max(service_time_s, 1e-9)))
+            replicas, service_time_s = self._replicas[name], self._service_time_s.get(name)
+            limit = FIRST * replicas
+            if service_time_s is not None:
+                limit = max(LEAST, int(self._span_s * replicas / max(service_time_s, 1e-9)))
             if self._limits.get(name) != limit:
                 self._set(name, limit)
 
@@ -68,5 +95,9 @@ class Limits:
         """Events per file that ``consumers`` read: a file holds no more than any of them takes in a
         batch. 0 is no limit.
         """
-        known = [self._limits[c] for c in consumers if c in self._limits]
-        return min(known, default=0) if min(known, default=NO_LIMIT) < NO_LIMIT else 0
+        limits = [
+            self._limits[c] if c in self._service_time_s or c in self._fixed else FILE_EVENTS
+            for c in consumers
+            if c in self._limits
+        ]
+        return min(limits, default=0) if min(limits, default=NO_LIMIT) < NO_LIMIT else 0

@@ -7,10 +7,12 @@ by one rename. A batch that was delivered before a crash is skipped when Spark r
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,14 +21,18 @@ from pyspark.sql.streaming.query import StreamingQuery
 from foretide.clock import PAUSE, POLL_S
 from foretide.errors import PipelineFailed
 from foretide.spark.declare.generator import Generator
+from foretide.spark.declare.pipeline import Source
 from foretide.spark.declare.wiring import Wired, apply_frame, open_source, source_part, stamped
-from foretide.spark.edge.protocol import Manifest, Piece, plus
-from foretide.spark.run.accounts import Accounts, Delivery
+from foretide.spark.edge.protocol import File, Manifest, Piece, plus
+from foretide.spark.run.accounts import NOTHING, Accounts, Delivery, Partial
+from foretide.spark.run.arrivals import Feed, GeneratedFeed, OpenSource, Outside, feeds_of
 from foretide.spark.run.channels import Channels
+from foretide.spark.run.cutting import SLACK, cuts, grouped, spool
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
-from foretide.spark.run.runners import Outcome, runner_of
+from foretide.spark.run.runners import Outcome, Portion, runner_of
 from foretide.spark.run.stopping import Brake, CutOff
+from foretide.spark.worker.meter import Progress, Report, read_progress
 from foretide.spark.worker.partitioning import feedback
 from foretide.spark.worker.stamps import read_back
 
@@ -53,15 +59,14 @@ class Facilities:
 
 @dataclass(frozen=True)
 class Intake:
-    """What a batch takes: files per producer, and events per source that counts its own. Spark
-    logged it at ``logged_at``; it runs on ``replicas``.
+    """What a batch takes: files per producer, and events per source (None: unknown beforehand).
+    Spark logged it at ``logged_at``.
     """
 
     batch: int
-    replicas: int
     logged_at: float
     pieces: Mapping[str, list[Piece]]
-    generated: Mapping[str, int]
+    sources: Mapping[str, int | None]
 
     @property
     def files(self) -> list[Piece]:
@@ -71,11 +76,68 @@ class Intake:
     def counted(self) -> dict[str, int]:
         """Events per input, where they are known beforehand."""
         by_producer = {p: sum(f.events for f in files) for p, files in self.pieces.items()}
-        return by_producer | dict(self.generated)
+        return by_producer | {s: n for s, n in self.sources.items() if n is not None}
+
+    @property
+    def size(self) -> int | None:
+        """Events in all; None when some source does not say."""
+        return None if None in self.sources.values() else sum(self.counted.values())
 
     def waited_s(self, now: float) -> float:
         """Seconds between delivery and ``now``, summed over the events from operators."""
         return sum(f.events * (now - f.delivered_at) for f in self.files)
+
+
+@dataclass
+class BatchRun:
+    """A batch that runs: what its finished pieces measured and wrote, and where the running one
+    reports its progress.
+    """
+
+    staging: Path
+    outcomes: list[Outcome] = field(default_factory=list)
+    files: dict[str, tuple[File, ...]] = field(default_factory=dict)
+    done: Partial = NOTHING
+    reporting: str | None = None
+
+    def finish(self, outcome: Outcome, files: Mapping[str, tuple[File, ...]]) -> None:
+        """A piece is done."""
+        self.outcomes.append(outcome)
+        for folder, held in files.items():
+            self.files[folder] = (*self.files.get(folder, ()), *held)
+        emitted = {folder: sum(n for _, n in held) for folder, held in self.files.items()}
+        reports = {r.replica: Progress(r.processed, r.busy_s) for r in outcome.reports}
+        by_replica = _plus(self.done.by_replica, reports)
+        events = self.done.events + (outcome.events or 0)
+        self.done, self.reporting = Partial(events, by_replica, emitted), None
+
+    def progress(self) -> Partial:
+        """What is done so far, also by tasks that still run; called on other threads."""
+        done, reporting = self.done, self.reporting
+        running = read_progress(reporting) if reporting is not None else {}
+        if not running:
+            return done
+        events = done.events + sum(p.processed for p in running.values())
+        return Partial(events, _plus(done.by_replica, running), done.emitted)
+
+    @property
+    def events(self) -> int | None:
+        """Events that the batch held; None where its runner cannot count them."""
+        counts = [o.events for o in self.outcomes]
+        return None if None in counts else sum(n or 0 for n in counts)
+
+    @property
+    def reports(self) -> list[Report]:
+        return [r for o in self.outcomes for r in o.reports]
+
+
+def _plus(one: Mapping[int, Progress], other: Mapping[int, Progress]) -> dict[int, Progress]:
+    """Replica by replica sums."""
+    none = Progress(0, 0.0)
+    pairs = {i: (one.get(i, none), other.get(i, none)) for i in (*one, *other)}
+    return {
+        i: Progress(a.processed + b.processed, a.busy_s + b.busy_s) for i, (a, b) in pairs.items()
+    }
 
 
 class OperatorQuery:
@@ -97,6 +159,8 @@ class OperatorQuery:
         self._runner = runner_of(wired, self.grouping, channels.written, facilities.sample_every)
         self._brake = Brake(self.name)
         self._last_reported = -1
+        self._last_events: int | None = None
+        self.outside = Outside(self.checkpoint, ())
 
     def start(self) -> None:
         """Return when the query has opened its sources.
@@ -135,8 +199,12 @@ class OperatorQuery:
     def _input(self) -> DataFrame:
         """All inputs as one streaming DataFrame: the sources, then the edges."""
         use, wired = self._use, self.wired
-        parts = [open_source(use.spark, s, use.started_at) for s in wired.sources]
-        parts = [source_part(p, wired) for p in parts]
+        parts, opened = [], list[OpenSource]()
+        for source in wired.sources:
+            part = open_source(use.spark, source, use.started_at)
+            parts.append(source_part(part, wired))
+            opened.append(OpenSource(source.name, self._feeds(source, part, opened)))
+        self.outside = Outside(self.checkpoint, opened)
         if wired.producers:
             limit_file, pause_s = use.folder.limit_file(self.name), PAUSE * use.trigger_s
             schema = stamped(wired.takes)
@@ -145,6 +213,13 @@ class OperatorQuery:
         for part in parts[1:]:
             frame = frame.unionByName(part, allowMissingColumns=True)
         return frame
+
+    def _feeds(
+        self, source: Source, part: DataFrame, before: Sequence[OpenSource]
+    ) -> tuple[Feed, ...]:
+        if isinstance(source.open, Generator):
+            return (GeneratedFeed(source.open, self._use.started_at),)
+        return tuple(feeds_of(part, self.checkpoint, sum(len(s.feeds) for s in before)))
 
     def stop(self, until: float) -> None:
         if self.query is not None:
@@ -168,13 +243,12 @@ class OperatorQuery:
             self._replay(frame, batch)
             return
         intake = self._take(batch)
-        staging = self.outbox.stage(batch)
-        begun = time.perf_counter()
-        outcome = self._run(frame, intake, staging)
-        spent_s = time.perf_counter() - begun
-        delivery = self._deliver(intake, outcome, staging)
+        run = BatchRun(self.outbox.stage(batch))
+        self._use.accounts.begin(self.name, run.progress)
+        self._run(frame, intake, run)
+        delivery = self._deliver(intake, run)
         self.channels.write_sinks(frame.sparkSession, self.outbox, batch)
-        self._account(intake, delivery, spent_s)
+        self._account(intake, delivery)
 
     def _replay(self, frame: DataFrame, batch: int) -> None:
         """A batch that was delivered before a crash: do only what follows its delivery.
@@ -191,68 +265,116 @@ class OperatorQuery:
         if batch >= 0 and (self.checkpoint.root / "offsets" / str(batch)).exists():
             if self._use.folder.durability == "power":
                 self.checkpoint.settle(batch)
-            self.inbox.discard([p for pieces in self._offsets(batch)[0].values() for p in pieces])
+            self.inbox.discard([p for pieces in self._waiting(batch).values() for p in pieces])
         self.outbox.sweep()
 
     def _take(self, batch: int) -> Intake:
-        replicas = self.in_flight = self._use.replicas[self.name]
-        return Intake(batch, replicas, self.checkpoint.instant(batch), *self._offsets(batch))
+        sources = self.outside.sizes(batch)
+        return Intake(batch, self.checkpoint.instant(batch), self._waiting(batch), sources)
 
-    def _offsets(self, batch: int) -> tuple[dict[str, list[Piece]], dict[str, int]]:
-        """Files per producer, and events per generated source, that a batch takes."""
-        offsets = self.checkpoint.offsets(batch)
-        pieces = {}
-        if self.wired.producers:
-            pieces = self.inbox.between(
-                offsets.start[-1] or self.inbox.start(), offsets.end[-1] or self.inbox.start()
-            )
-        generated = {}
-        for source, start, end in zip(self.wired.sources, offsets.start, offsets.end, strict=False):
-            if isinstance(source.open, Generator) and end is not None:
-                generated[source.name] = end["events"] - (start or {"events": 0})["events"]
-        return pieces, generated
+    def _waiting(self, batch: int) -> dict[str, list[Piece]]:
+        """Files per producer that a batch takes."""
+        if not self.wired.producers:
+            return {}
+        offsets, start = self.checkpoint.offsets(batch), self.inbox.start()
+        return self.inbox.between(offsets.start[-1] or start, offsets.end[-1] or start)
 
-    def _run(self, frame: DataFrame, intake: Intake, staging: Path) -> Outcome:
-        """Run the batch and write its results to ``staging/data``."""
-        wired = self.wired
-        if not wired.sources and not wired.stateful:
+    def _run(self, frame: DataFrame, intake: Intake, run: BatchRun) -> None:
+        """Run the batch: whole, or in pieces when it holds much more than its limit."""
+        reports = self._use.folder.progress(self.name)
+        shutil.rmtree(reports, ignore_errors=True)
+        reports.mkdir(parents=True)
+        if self.wired.stateful:
+            self._run_piece(frame, None, intake, run)
+            return
+        if not self.wired.sources:  # Spark reads the edge itself: no Python task
             if not intake.files:
-                return Outcome()
-            schema = stamped(wired.takes)  # Spark reads the pieces itself: no Python task
-            frame = self.inbox.frame(frame.sparkSession, schema, intake.files)
+                return
+            frame = self._edge(frame.sparkSession, intake.files)
+        if self._fits(intake):
+            self._run_piece(frame, intake.size, intake, run)
+            return
+        limit = partial(self._use.limits.of, self.name)
+        if not self.wired.sources and max(p.events for p in intake.files) <= SLACK * limit():
+            for pieces in grouped(intake.files, limit):
+                part = self._edge(frame.sparkSession, pieces)
+                self._run_piece(part, sum(p.events for p in pieces), intake, run)
+            return
+        spooled = spool(frame, run.staging / "spool", limit(), self._use.replicas[self.name])
+        self._count(intake, sum(n for _, n in spooled))
+        for cut in cuts(spooled, limit):
+            part = cut.frame(frame.sparkSession, frame.schema)
+            self._run_piece(part, cut.events, intake, run)
+
+    def _edge(self, spark: SparkSession, pieces: Sequence[Piece]) -> DataFrame:
+        return self.inbox.frame(spark, stamped(self.wired.takes), pieces)
+
+    def _fits(self, intake: Intake) -> bool:
+        """Whether a batch is about as large as its limit. Where its size is unknown, it is taken to
+        be as large as the one before; the first one is cut.
+        """
+        expected = self._last_events if intake.size is None else intake.size
+        return expected is not None and expected <= SLACK * self._use.limits.of(self.name)
+
+    def _count(self, intake: Intake, events: int) -> None:
+        """The batch turned out to hold ``events``: those of the source that did not say."""
+        others = [name for name, n in intake.sources.items() if n is None]
+        if others:
+            counted = intake.counted
+            counted[others[0]] = events - sum(counted.values())
+            sources = {name: counted.get(name, 0) for name in intake.sources}
+            self.outside.counted(intake.batch, sources)
+
+    def _run_piece(
+        self, frame: DataFrame, events: int | None, intake: Intake, run: BatchRun
+    ) -> None:
+        """Run some of the batch's events, write what comes of them, and learn how long it took."""
+        replicas = self.in_flight = self._use.replicas[self.name]
         per_file = self._use.limits.per_file(self.channels.consumers)
+        data = run.staging / "data"
+        reports = self._use.folder.progress(self.name)
+        run.reporting = str(reports / f"{intake.batch}.{len(run.outcomes)}-")
+        begun = time.perf_counter()
+        outcome = self._runner.run(
+            Portion(frame, replicas, intake.logged_at, run.reporting),
+            lambda result: self.channels.write(result, data, per_file),
+        )
+        spent_s = time.perf_counter() - begun
+        if outcome.events is None and events is not None:
+            outcome = replace(outcome, events=events)
+        run.finish(outcome, self.channels.collect(data, run.staging))
+        done = outcome.events if outcome.events is not None else intake.size
+        if done:
+            busy_s = sum(r.busy_s for r in outcome.reports) or spent_s * replicas
+            self._use.limits.observe(self.name, busy_s, done)
+        if outcome.reports and self.grouping.traits.wants_reports:
+            self.grouping.learn(feedback(self.grouping, outcome.reports, replicas, spent_s))
 
-        def write(result: DataFrame) -> None:
-            self.channels.write(result, staging / "data", per_file)
-
-        return self._runner.run(frame, intake.replicas, intake.logged_at, write)
-
-    def _deliver(self, intake: Intake, outcome: Outcome, staging: Path) -> Delivery:
+    def _deliver(self, intake: Intake, run: BatchRun) -> Delivery:
         """Make the results visible, with totals since the first start."""
-        consumed = self._consumed(intake, outcome)
-        files = self.channels.collect(staging / "data", staging)
-        latency_of = None if outcome.reports else read_back(staging, files)
-        emitted = {folder: sum(n for _, n in held) for folder, held in files.items()}
+        shutil.rmtree(run.staging / "spool", ignore_errors=True)
+        consumed, reports = self._consumed(intake, run.events), run.reports
+        latency_of = None if reports else read_back(run.staging, run.files)
+        emitted = {folder: sum(n for _, n in held) for folder, held in run.files.items()}
         before = self._use.accounts.latest(self.name)
         totals = plus(before.consumed, consumed), plus(before.delivered, emitted)
-        manifest = Manifest(intake.batch, time.time(), intake.replicas, *totals, files)
-        self.outbox.deliver(staging, manifest)
+        replicas = self.in_flight or self._use.replicas[self.name]
+        manifest = Manifest(intake.batch, time.time(), replicas, *totals, run.files)
+        self.outbox.deliver(run.staging, manifest)
+        grouping_s = sum(o.grouping_s for o in run.outcomes)
         return Delivery(
-            manifest,
-            consumed,
-            emitted,
-            outcome.reports,
-            latency_of=latency_of,
-            grouping_s=outcome.grouping_s,
+            manifest, consumed, emitted, reports, latency_of=latency_of, grouping_s=grouping_s
         )
 
-    def _consumed(self, intake: Intake, outcome: Outcome) -> dict[str, int]:
-        """Events that the batch took, per input."""
+    def _consumed(self, intake: Intake, events: int | None) -> dict[str, int]:
+        """Events that the batch took, per input: counted where they were, else as its offsets say."""
+        generated = {s.name for s in self.wired.sources if isinstance(s.open, Generator)}
         consumed = intake.counted
-        others = [s.name for s in self.wired.sources if s.name not in intake.generated]
-        if outcome.events is not None and others:
-            consumed[others[0]] = outcome.events - sum(consumed.values())
-        elif self.wired.stateful and others and not consumed:
+        others = [s.name for s in self.wired.sources if s.name not in generated]
+        if events is not None and others:
+            first = others[0]
+            consumed[first] = events - sum(n for name, n in consumed.items() if name != first)
+        elif self.wired.stateful and others and others[0] not in consumed:
             consumed[others[0]] = self._reported_since()
         return consumed
 
@@ -266,8 +388,8 @@ class OperatorQuery:
         self._last_reported = progress.batchId
         return int(progress.numInputRows)
 
-    def _account(self, intake: Intake, delivery: Delivery, spent_s: float) -> None:
-        """Count the delivered batch, renew the limit of the next one, teach the grouping."""
+    def _account(self, intake: Intake, delivery: Delivery) -> None:
+        """Count the delivered batch."""
         now, reports = time.time(), delivery.reports
         waited_s = sum(now * r.processed - r.stamp_sum for r in reports) if reports else None
         if intake.pieces:
@@ -279,11 +401,10 @@ class OperatorQuery:
             took_s=max(0.0, now - intake.logged_at),
         )
         self._use.accounts.add(self.name, done)
-        if done.events:
-            busy_s = sum(r.busy_s for r in reports) or spent_s * intake.replicas
-            self._use.limits.observe(self.name, busy_s, done.events)
-        if reports and self.grouping.traits.wants_reports:
-            self.grouping.learn(feedback(self.grouping, reports, intake.replicas, spent_s))
+        self._last_events = done.events
+        if self.wired.sources:
+            from_outside = sum(done.consumed.get(s.name, 0) for s in self.wired.sources)
+            self.outside.finished(intake.batch, from_outside)
 
 
 @contextmanager

@@ -29,6 +29,18 @@ Write = Callable[[DataFrame], None]
 
 
 @dataclass(frozen=True)
+class Portion:
+    """Events to run at once on ``replicas`` tasks. ``arrived_at`` stamps those that carry no stamp;
+    ``progress`` is the prefix of the files in which tasks report on the way.
+    """
+
+    frame: DataFrame
+    replicas: int
+    arrived_at: float
+    progress: str
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a runner measured. ``events`` is None where the runner cannot count them; ``grouping_s``
     is what tasks spent on assigning events to replicas and on learning from them.
@@ -40,9 +52,9 @@ class Outcome:
 
 
 class Runner(Protocol):
-    """Runs ``frame`` on ``replicas`` tasks. ``arrived_at`` stamps events that carry no stamp."""
+    """Applies the operator's function to a portion and has the result written."""
 
-    def run(self, frame: DataFrame, replicas: int, arrived_at: float, write: Write) -> Outcome: ...
+    def run(self, portion: Portion, write: Write) -> Outcome: ...
 
 
 class TaskRunner:
@@ -68,10 +80,11 @@ class TaskRunner:
         self._assigning_s = context.accumulator(0.0)
         self._reports = context.accumulator(dict[int, Report](), Reports())
 
-    def run(self, frame: DataFrame, replicas: int, arrived_at: float, write: Write) -> Outcome:
+    def run(self, portion: Portion, write: Write) -> Outcome:
         self._assigning_s.value, self._reports.value = 0.0, {}
+        frame, replicas = portion.frame, portion.replicas
         placed = spread(frame, self._grouping, replicas, self._by, self._assigning_s.add)
-        work = replace(self._work, arrived_at=arrived_at)
+        work = replace(self._work, arrived_at=portion.arrived_at, progress=portion.progress)
         write(placed.mapInArrow(self._body(work, self._reports.add), self._written))
         reports = sorted(self._reports.value.values(), key=lambda r: r.replica)
         grouping_s = self._assigning_s.value + sum(r.learning_s for r in reports)
@@ -89,11 +102,11 @@ class FrameRunner:
         self._by = wired.step.grouped_by(grouping.traits.keeps_keys)
         self._counts = any(not isinstance(s.open, Generator) for s in wired.sources)
 
-    def run(self, frame: DataFrame, replicas: int, arrived_at: float, write: Write) -> Outcome:
-        observation = Observation()
+    def run(self, portion: Portion, write: Write) -> Outcome:
+        observation, frame = Observation(), portion.frame
         if self._counts:
             frame = frame.observe(observation, sf.count(sf.lit(1)).alias("events"))
-        placed = spread(frame, self._grouping, replicas, self._by)
+        placed = spread(frame, self._grouping, portion.replicas, self._by)
         write(_restamped(apply_frame(self._step, placed)))
         return Outcome(int(observation.get["events"]) if self._counts else None)
 
@@ -103,8 +116,8 @@ class StatefulRunner:
     partitions; here its tasks become ``replicas``.
     """
 
-    def run(self, frame: DataFrame, replicas: int, arrived_at: float, write: Write) -> Outcome:
-        write(_restamped(frame.coalesce(replicas)))
+    def run(self, portion: Portion, write: Write) -> Outcome:
+        write(_restamped(portion.frame.coalesce(portion.replicas)))
         return Outcome()
 
 

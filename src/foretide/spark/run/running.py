@@ -19,18 +19,19 @@ from pyspark.sql import DataFrame, SparkSession
 from foretide.balance import GROUPINGS
 from foretide.errors import ActuationError, PipelineFailed
 from foretide.model import whole
+from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.declare.wiring import Wired, wire
-from foretide.spark.edge.protocol import Output
+from foretide.spark.edge.protocol import Manifest, Output
 from foretide.spark.edge.recovery import Place, recover
 from foretide.spark.run import channels as outgoing
 from foretide.spark.run.accounts import Accounts, Delivery, Inputs
-from foretide.spark.run.arrivals import SourceArrivals, lag
 from foretide.spark.run.channels import DEAD, Channels
 from foretide.spark.run.failures import explain
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
 from foretide.spark.run.query import Facilities, OperatorQuery
+from foretide.spark.run.renaming import check_names
 from foretide.spark.run.sessions import missing_settings
 from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, STAMP
 from foretide.topology import Topology
@@ -81,6 +82,7 @@ class Running:
             )
         try:
             self.started_at = self.folder.started_at(pipeline.name)
+            check_names(self.path, {n: w.step.formerly for n, w in wired.items()})
             outputs = {n: self.folder.edges.output(n) for n in wired}
             recover({n: self._place(w, channels[n], outputs[n]) for n, w in wired.items()})
             manifests = {n: output.latest() for n, output in outputs.items()}
@@ -89,10 +91,7 @@ class Running:
                 n: self._first_replicas(n, saved.get(n, m.replicas if m else 0))
                 for n, m in manifests.items()
             }
-            inputs = {
-                n: Inputs(w.producers, tuple(SourceArrivals(s, self.started_at) for s in w.sources))
-                for n, w in wired.items()
-            }
+            inputs = {n: self._inputs(w) for n, w in wired.items()}
             self.accounts = Accounts(manifests, inputs, lambda n, d: on_delivery(self, n, d))
             self.limits = Limits(self.folder, pipeline.trigger_s, self.replicas, batch_limits)
             facilities = self._facilities()
@@ -124,6 +123,15 @@ class Running:
             self.failed,
         )
 
+    def _inputs(self, wired: Wired) -> Inputs:
+        def outside(latest: Manifest, at: float) -> int | None:
+            return self.queries[wired.name].outside.arrived(latest, at)
+
+        totals = {
+            s.name: s.open.timetable.total for s in wired.sources if isinstance(s.open, Generator)
+        }
+        return Inputs(wired.producers, outside, totals)
+
     @property
     def path(self) -> Path:
         return self.folder.path
@@ -131,6 +139,13 @@ class Running:
     def _first_replicas(self, name: str, last: int) -> int:
         o = self.topology[name]
         return min(max(last, o.min_replicas), o.max_replicas)
+
+    def max_parallelism(self, name: str) -> int | None:
+        """Replicas beyond this add nothing: the partitions of a state, the slots of local mode."""
+        limits = [self.topology[name].max_replicas] if self.topology[name].stateful else []
+        if str(self.spark.sparkContext.master).startswith("local["):
+            limits.append(self.spark.sparkContext.defaultParallelism)
+        return min(limits, default=None)
 
     def set_replicas(self, wanted: Mapping[str, int]) -> None:
         """From each operator's next micro-batch on. Absolute, idempotent; all or nothing: the file
@@ -152,18 +167,11 @@ class Running:
         for name in asked:
             self.limits.renew(name)
 
-    def backlog(self, name: str) -> int:
-        """Events that arrived at an operator and are not done: exact for edges and generated
-        loads.
+    def backlog(self, name: str) -> int | None:
+        """Events that arrived at an operator and are not done, those of the running batch included;
+        None when its source does not say what arrived.
         """
         return self.accounts.backlog(name, time.time())
-
-    def lag(self, name: str) -> int:
-        """Events that wait in an operator's own sources (Kafka, say); 0 where Spark does not report
-        them.
-        """
-        query = self.queries[name]
-        return lag(query.query, query.wired.sources)
 
     def failed(self, name: str, error: Exception) -> PipelineFailed:
         """Remember the first failure and stop everything; called on a query's thread."""

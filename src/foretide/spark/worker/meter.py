@@ -1,7 +1,12 @@
-"""What a replica measures of its own work and reports once per batch."""
+"""What a replica measures of its own work: a report at the end of its share, and progress on the way.
+
+Spark passes accumulators on when a task ends. A task of minutes therefore also writes its progress
+to a small file, about once a second.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -17,6 +22,9 @@ from foretide.spark.worker.stamps import summary
 # Imports numba, which a worker needs only for a grouping that compiles code.
 if TYPE_CHECKING:
     from foretide.balance.grouping import CostLearner
+
+PROGRESS_S = 1.0
+"""Seconds between two progress files of one task."""
 
 
 @dataclass
@@ -50,12 +58,38 @@ class Reports(AccumulatorParam[dict[int, Report]]):
         return value1
 
 
-class Meter:
-    """Gathers one task's report."""
+@dataclass(frozen=True)
+class Progress:
+    """Events that a replica has processed so far, and the seconds it was busy with them."""
 
-    def __init__(self, learner: CostLearner | None) -> None:
+    processed: int
+    busy_s: float
+
+
+def read_progress(prefix: str) -> dict[int, Progress]:
+    """The progress of running tasks, by replica, from the files that start with ``prefix``."""
+    progress = {}
+    folder, start = os.path.split(prefix)
+    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+        if name.startswith(start) and name[len(start) :].isdigit():
+            try:
+                with open(os.path.join(folder, name)) as file:
+                    processed, busy_s = file.read().split()
+                progress[int(name[len(start) :])] = Progress(int(processed), float(busy_s))
+            except (OSError, ValueError):  # it has just been replaced or removed
+                continue
+    return progress
+
+
+class TaskMeter:
+    """Gathers one task's report; ``progress`` is the prefix of the files for its progress."""
+
+    def __init__(self, learner: CostLearner | None, progress: str | None = None) -> None:
         context = TaskContext.get()
         self.report = Report(context.partitionId() if context else 0)
+        self._file = None if progress is None else f"{progress}{self.report.replica}"
+        self._batch_at = perf_counter()
+        self._next_at = self._batch_at + PROGRESS_S
         self._learner = learner
         self.until_sample = 0
         self._stamps: list[npt.NDArray[np.float64]] = []
@@ -64,6 +98,11 @@ class Meter:
         self._sampled: list[int] = []
         self._times: list[float] = []
         self._even: list[npt.NDArray[np.float64]] = []
+
+    def start(self) -> float:
+        """Work on a record batch begins now."""
+        self._batch_at = perf_counter()
+        return self._batch_at
 
     def batch(self, batch: pa.RecordBatch, busy_s: float) -> None:
         stamps = batch.column(STAMP).to_numpy(zero_copy_only=False)
@@ -74,10 +113,28 @@ class Meter:
         self.report.processed += batch.num_rows
         self.report.busy_s += busy_s
         self.report.stamp_sum += float(stamps.sum())
+        now = perf_counter()
+        if now >= self._next_at:
+            self._write_progress(now, self.report.processed, self.report.busy_s)
 
-    def sample(self, seconds: float, row: int) -> None:
+    def sample(self, seconds: float, row: int, now: float) -> None:
+        """Event ``row`` of the record batch took ``seconds`` and ended ``now``."""
         self._times.append(seconds)
         self._sampled.append(self._keyed + row)
+        if now >= self._next_at:
+            busy_s = self.report.busy_s + now - self._batch_at
+            self._write_progress(now, self.report.processed + row + 1, busy_s)
+
+    def _write_progress(self, now: float, processed: int, busy_s: float) -> None:
+        self._next_at = now + PROGRESS_S
+        if self._file is None:
+            return
+        try:
+            with open(f"{self._file}.new", "w") as file:
+                file.write(f"{processed} {busy_s}")
+            os.replace(f"{self._file}.new", self._file)
+        except OSError:  # progress is only an early look: the report counts
+            self._file = None
 
     def even(self, rows: int, busy_s: float) -> None:
         """Nobody knows what each event of a record batch cost: the same for all."""

@@ -30,7 +30,7 @@ from foretide.spark.worker.columns import (
     STAMP,
     UNPARSED,
 )
-from foretide.spark.worker.meter import Meter, Report
+from foretide.spark.worker.meter import Report, TaskMeter
 
 # Imports numba, which a worker needs only for a grouping that compiles code.
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ MARK = "\u2063foretide\u2063"
 MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
 """What pyarrow raises for a value that does not fit its column."""
 
+SLOW_S = 0.1
+"""An event that takes this long is worth timing, and so is the next one."""
+
 Body = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 Add = Callable[[dict[int, Report]], None]
 Row = tuple[Any, ...]
@@ -50,7 +53,7 @@ Row = tuple[Any, ...]
 @dataclass(frozen=True)
 class Work:
     """All that a task needs of its operator; it travels with every batch. ``arrived_at`` stamps
-    events that carry no stamp.
+    events that carry no stamp; ``progress`` is the prefix of the files for a task's progress.
     """
 
     operator: str
@@ -61,6 +64,7 @@ class Work:
     sample_every: int = 10
     learner: CostLearner | None = None
     arrived_at: float = 0.0
+    progress: str | None = None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -114,11 +118,11 @@ def run_events(work: Work, add: Add) -> Body:
     """The task body of a function per event."""
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        meter = Meter(work.learner)
+        meter = TaskMeter(work.learner, work.progress)
         for batch, dead in (_parsed(work, work.stamped(b), meter) for b in batches):
             if dead is not None:
                 yield dead
-            started = perf_counter()
+            started = meter.start()
             events = batch.select(
                 [c for c in batch.schema.names if c not in (STAMP, KEY)]
             ).to_pylist()
@@ -139,7 +143,7 @@ def run_events(work: Work, add: Add) -> Body:
 
 
 def _parsed(
-    work: Work, batch: pa.RecordBatch, meter: Meter
+    work: Work, batch: pa.RecordBatch, meter: TaskMeter
 ) -> tuple[pa.RecordBatch, pa.RecordBatch | None]:
     """A source's events, and the dead letters of its records that do not parse."""
     if UNPARSED not in batch.schema.names:
@@ -163,7 +167,7 @@ def _parsed(
 
 
 def _rows(
-    work: Work, events: list[dict[str, Any]], meter: Meter
+    work: Work, events: list[dict[str, Any]], meter: TaskMeter
 ) -> tuple[list[Row], list[int] | None]:
     """What the function gives for each event, as rows of the written columns without the stamp, and
     the event each row comes from.
@@ -183,10 +187,11 @@ def _rows(
                 wait -= 1
                 result = function(event)
             else:
-                wait = every - 1
                 before = perf_counter()
                 result = function(event)
-                meter.sample(perf_counter() - before, i)
+                now = perf_counter()
+                wait = every - 1 if now - before < SLOW_S else 0
+                meter.sample(now - before, i, now)
             if type(result) is dict and len(result) == whole:
                 try:
                     rows.append(pick(result))
@@ -287,11 +292,11 @@ def run_batches(work: Work, add: Add) -> Body:
     """
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        meter = Meter(work.learner)
+        meter = TaskMeter(work.learner, work.progress)
         for batch, dead in (_parsed(work, work.stamped(b), meter) for b in batches):
             if dead is not None:
                 yield dead
-            started = perf_counter()
+            started = meter.start()
             shown = batch.select([c for c in batch.schema.names if c != KEY])
             try:
                 made = _made(work, shown)

@@ -60,8 +60,8 @@ class Outlook:
 
 
 def outlook(model: BatchModel, demand: Demand, slots: float) -> Outlook:
-    """``demand`` on ``slots``, with the model's own median error added to every batch time."""
-    caution = 1.0 + min(0.5, model.error or 0.0)
+    """``demand`` on ``slots``, every batch longer than predicted by the model's own caution."""
+    caution = 1.0 + model.caution
 
     def batch_s(events: float) -> float:
         return model.seconds(min(max(events, 1.0), demand.batch_limit), slots) * caution
@@ -79,6 +79,9 @@ def outlook(model: BatchModel, demand: Demand, slots: float) -> Outlook:
     throughput = _throughput(demand, batch_s, max(events, demand.backlog))
     keeps_up = interval_s <= 20 * demand.target_s and events <= demand.batch_limit * (1 + 1e-6)
     latency_s = demand.share * interval_s + took_s if keeps_up else math.inf
+    if not keeps_up:  # its batches only grow: what one trigger brings is a measure of them
+        events = demand.rate * max(demand.trigger_s, 1.0)
+        took_s = batch_s(events)
     usual = 1.5 * demand.rate * (interval_s + took_s) if keeps_up else 0.0
     excess = max(0.0, demand.backlog - usual)
     spare = throughput - demand.rate

@@ -1,0 +1,191 @@
+"""Attach on real Spark and real Kafka under a load that steps: what it asks for against what is
+needed.
+
+A topic of 8 partitions, a cluster of 1-core executors, 10 ms of waiting per event, a batch every
+2 s, target 10 s, at most 4 executors. The load goes 60 -> 240 -> 60 events/s. Prints one line per
+window and a verdict per step: within 30 s of each change the number asked for must be within one
+executor of the need (1, 3, 1), and then stay.
+
+    python benchmarks/attach_steps.py [--mode act|advise] [--seconds 75] [--lag 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+import foretide
+from foretide.demo.broker import Broker, jars
+from foretide.journal import read
+
+TOPIC, PARTITIONS, EVENT_S = "events", 8, 0.01
+SETTLE_S = 30.0
+
+
+class SteadyProducer(threading.Thread):
+    """Sends ``rate`` events/s, evenly over partitions, until ``stop`` is set."""
+
+    def __init__(self, servers: str, rate: float) -> None:
+        super().__init__(daemon=True)
+        self.producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
+        self.rate = rate
+        self.stop = threading.Event()
+        self.sent = 0
+
+    def send(self, count: int) -> None:
+        for _ in range(count):
+            self.producer.produce(TOPIC, b"x", partition=self.sent % PARTITIONS)
+            self.sent += 1
+            if self.sent % 1000 == 0:
+                self.producer.poll(0)
+
+    def run(self) -> None:
+        last, owed = time.monotonic(), 0.0
+        while not self.stop.wait(0.05):
+            now = time.monotonic()
+            owed += (now - last) * self.rate
+            last = now
+            self.send(int(owed))
+            owed -= int(owed)
+            self.producer.poll(0)
+        self.producer.flush(10)
+
+
+def waiting_work(batches):  # type: ignore[no-untyped-def]
+    for batch in batches:
+        time.sleep(EVENT_S * len(batch))
+        yield batch
+
+
+def session(executors: int) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    spark = (
+        SparkSession.builder.master(f"local-cluster[{executors},1,640]")
+        .config("spark.executor.memory", "512m")
+        .config("spark.jars", ",".join(map(str, jars("spark"))))
+        .config("spark.decommission.enabled", "true")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def started_query(spark: SparkSession, servers: str, folder: Path, limit: int | None):  # type: ignore[no-untyped-def]
+    reader = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("subscribe", TOPIC)
+        .option("startingOffsets", "earliest")
+    )
+    if limit:
+        reader = reader.option("maxOffsetsPerTrigger", limit)
+    events = reader.load().selectExpr("partition", "offset")
+    return (
+        events.mapInPandas(waiting_work, events.schema)
+        .writeStream.queryName("work")
+        .format("noop")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(processingTime="2 seconds")
+        .start()
+    )
+
+
+def main() -> int:
+    options = argparse.ArgumentParser()
+    options.add_argument("--mode", default="act")
+    options.add_argument("--seconds", type=float, default=75.0)
+    options.add_argument(
+        "--lag", type=int, default=0, help="events waiting before the query starts"
+    )
+    options.add_argument("--limit", type=int, default=0, help="maxOffsetsPerTrigger; 0: none")
+    options.add_argument("--rates", default="60,240,60")
+    options.add_argument("--max", type=int, default=4)
+    args = options.parse_args()
+    rates = [float(r) for r in args.rates.split(",")]
+    with tempfile.TemporaryDirectory() as name, Broker(Path(name) / "broker") as broker:
+        folder = Path(name)
+        admin = AdminClient({"bootstrap.servers": broker.servers})
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
+        load = SteadyProducer(broker.servers, rates[0])
+        load.send(args.lag)
+        load.producer.flush(60)
+        spark = session(args.max)
+        query = started_query(spark, broker.servers, folder, args.limit)
+        load.start()
+        while not (query.lastProgress and query.lastProgress["numInputRows"]):
+            time.sleep(0.2)
+        watcher = foretide.attach(
+            spark,
+            target_latency_s=10,
+            max_executors=args.max,
+            mode=args.mode,
+            run_dir=folder / "run",
+        )
+        changes = []
+        for rate in rates:
+            load.rate = rate
+            changes.append((time.time(), rate))
+            time.sleep(args.seconds)
+        watcher.stop()
+        load.stop.set()
+        query.stop()
+        spark.stop()
+        return told(folder / "run" / "journal.jsonl", changes)
+
+
+def told(journal: Path, changes: list[tuple[float, float]]) -> int:
+    """Print the windows and a verdict per step; 0 when every step was met."""
+    _, decisions = read(journal)
+    first = changes[0][0]
+    bounds = [*[at for at, _ in changes], float("inf")]
+    print("   s  load   read  asked  there  backlog  batch_s  error  lead_s")
+    for d in decisions:
+        if d.snapshot is None:
+            print(f"{d.at - first:4.0f}  {d.error}")
+            continue
+        load = next(r for (at, r), end in zip(changes, bounds[1:], strict=True) if d.at < end)
+        s, plan = d.snapshot.samples["work"], d.plan
+        error = plan.model_error if plan else None
+        print(
+            f"{d.at - first:4.0f} {load:5.0f} {s.arrived / d.snapshot.window_s:6.1f} "
+            f"{plan.executors if plan else '-':>5} {len(d.snapshot.hosts or ()):>6} {s.backlog:8.0f} "
+            f"{s.batch_s or 0:8.2f} {'-' if error is None else f'{100 * error:4.0f} %':>6} "
+            f"{d.snapshot.lead_s or 0:6.1f}"
+        )
+        if d.error:
+            print(f"      {d.error}")
+    met = True
+    for (start, rate), end in zip(changes, bounds[1:], strict=True):
+        need = max(1, -(-int(rate * EVENT_S * 100) // 100))
+        asked = [
+            d.plan.executors
+            for d in decisions
+            if d.plan and d.plan.executors and start + SETTLE_S <= d.at < end
+        ]
+        good = bool(asked) and all(abs(a - need) <= 1 for a in asked) and len(set(asked)) == 1
+        met &= good
+        print(
+            f"{rate:.0f}/s needs {need}: asked {asked} from 30 s on: {'met' if good else 'NOT met'}"
+        )
+    plans = [d.plan for d in decisions if d.plan]
+    for plan in plans[:: max(1, len(plans) // 6)]:
+        print(f"  work: {plan.reasons['work']}\n  all: {plan.reasons['']}")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

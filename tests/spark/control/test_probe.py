@@ -43,9 +43,15 @@ class OneOperator:
         self.accounts.add("sql", Delivery(manifest, {"kafka": events}, {}))
 
 
-def probed(task_s: list[float]) -> tuple[OneOperator, PipelineProbe]:
+def probed(task_s: list[float], slots: int = 4) -> tuple[OneOperator, PipelineProbe]:
     running: Any = OneOperator()
-    executors: Any = SimpleNamespace(utilization=lambda now: (), busy_s=lambda query: task_s.pop(0))
+    executors: Any = SimpleNamespace(
+        utilization=lambda now: (),
+        busy_s=lambda query: task_s.pop(0),
+        slots=lambda: slots,
+        lead_s=lambda: 40.0,
+        local=False,
+    )
     return running, PipelineProbe(running, executors)
 
 
@@ -107,3 +113,15 @@ def test_what_arrived_is_unknown_rather_than_nothing() -> None:
     running.arrived = 40
     snapshot = probe.read(20.0)
     assert (snapshot.window_s, snapshot.samples["sql"].arrived) == (20.0, 40)
+
+
+def test_a_replica_works_from_the_next_batch_on_while_slots_are_free() -> None:
+    """Two replicas: on four slots the next micro-batch has them, on two an executor must come."""
+    for slots, lead_s in ((4, 5.0), (2, 40.0)):
+        running, probe = probed([0.0] * 9, slots)
+        with pytest.raises(NotReady):
+            probe.read(0.0)
+        running.done(10)
+        running.done(10)
+        snapshot = probe.read(10.0)
+        assert (snapshot.slots, snapshot.lead_s) == (slots, lead_s)

@@ -32,6 +32,7 @@ from foretide.model import Decision, Mode, Prices
 from foretide.spark.control.actuator import PipelineActuator
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.java import check_java, shielded
+from foretide.spark.control.lead_time import LeadTimes, default_path
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.run.running import Running
@@ -124,7 +125,7 @@ class LiveRun:
         self, running: Running, observe: Observer, steps: int | None, started: Callable[[Run], None]
     ) -> tuple[Run, list[Decision]]:
         clock, stop = WallClock(), threading.Event()
-        executors = ExecutorPool(running.spark)
+        executors = ExecutorPool(running.spark, LeadTimes(default_path()))
         probe = PipelineProbe(running, executors, self.target_latency_s)
         run = Run(
             self.pipeline.name,

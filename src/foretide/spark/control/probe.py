@@ -59,9 +59,26 @@ class PipelineProbe:
         for n, window in windows.items():
             came = (self._arrivals[n][0] - before[n][0], self._arrivals[n][1] - before[n][1])
             samples[n] = self._sample(n, window, waiting[n], came, task_s.get(n))
+        slots = self.executors.slots()
         return Snapshot(
-            now, now - last_at, samples, loaded(hosts, samples), self._end_to_end(windows)
+            now,
+            now - last_at,
+            samples,
+            loaded(hosts, samples),
+            self._end_to_end(windows),
+            self._lead_s(samples, now - last_at, slots),
+            slots,
         )
+
+    def _lead_s(self, samples: Mapping[str, Sample], window_s: float, slots: int) -> float | None:
+        """Seconds until a replica asked for now works: from the next micro-batch on while slots are
+        free, else when another executor is there.
+        """
+        free = slots - sum(s.replicas for s in samples.values())
+        if not self.executors.local and free <= 0:
+            return self.executors.lead_s()
+        between_s = [window_s / s.batches for s in samples.values() if s.batches]
+        return max(between_s, default=None)
 
     def _task_s(self, name: str) -> float | None:
         """Task seconds of a DataFrame function since the last call; those of a batch not delivered

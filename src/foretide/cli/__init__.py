@@ -25,6 +25,7 @@ from foretide.cli import (
     report,
     run,
     simulate,
+    submit,
     systems,
 )
 from foretide.cli.out import labelled
@@ -86,6 +87,7 @@ def main(
 
 app.command("demo")(demo.command)
 app.command("run")(run.command)
+app.command("submit", context_settings=submit.SETTINGS)(submit.command)
 app.command("dashboard")(dashboard.command)
 app.command("simulate")(simulate.simulate)
 app.command("compare")(simulate.compare)

@@ -15,6 +15,7 @@ import typer
 
 from foretide import __version__
 from foretide.cli import (
+    attach_report,
     bench,
     calibrate,
     catalog,
@@ -93,6 +94,7 @@ app.command("simulate")(simulate.simulate)
 app.command("compare")(simulate.compare)
 app.command("calibrate")(calibrate.command)
 app.command("forecast")(forecast.command)
+app.command("attach-report")(attach_report.command)
 app.command("report")(report.command)
 app.command("systems")(systems.list_systems)
 app.command("models")(systems.list_models)

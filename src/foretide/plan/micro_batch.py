@@ -93,6 +93,17 @@ class MicroBatch:
         errors = [q.model.error for q in queries if q.model.error is not None]
         return Plan(replicas, reasons, executors, model_error=max(errors, default=None))
 
+    def latency_s(
+        self, history: History, forecasts: Mapping[str, Forecast], executors: int
+    ) -> dict[str, float]:
+        """The latency that the promised share of each query's events keeps on ``executors``, at the
+        expected rates; infinite where a query does not keep up.
+        """
+        names = history.topology.names
+        queries = [self._query(n, history, forecasts.get(n)) for n in names]
+        slots = executors * self.cores
+        return {q.name: self._view(q, queries, slots).latency_s for q in queries}
+
     def state(self) -> dict[str, Any]:
         return {"models": {name: model.state() for name, model in self._models.items()}}
 
@@ -147,11 +158,16 @@ class MicroBatch:
 
     def _executors(self, queries: list[_Query], latest: Snapshot) -> tuple[int, str]:
         """How many to have now, and what is waited for, as the end of a sentence."""
-        up = self._least(queries, HEADROOM)
-        down = self._least(queries, SLACK)
         running = max(1, round((latest.slots or self.cores) / self.cores))
         if self._asked is None:
             self._asked = min(running, self.max_executors)
+        if not any(s.arrived for s in latest.samples.values()):
+            return self._asked, (
+                f"; nothing arrives at any source: executors stay at {self._asked}, since an "
+                "outage before the sources looks the same"
+            )
+        up = self._least(queries, HEADROOM)
+        down = self._least(queries, SLACK)
         keep_s = self._lead_s(latest)
         self._wanted.append((latest.at, down))
         while self._wanted[0][0] < latest.at - keep_s - 1e-6:

@@ -20,6 +20,7 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 from foretide.clock import WallClock
 from foretide.control import ModeSwitch, control_path
 from foretide.errors import InvalidConfig
+from foretide.figures.attach_report import ExecutorAccount
 from foretide.journal import Journal, Run
 from foretide.learned import Learned, learned_path
 from foretide.model import Decision
@@ -73,6 +74,7 @@ class Attachment:
         self.journal_path = run_dir / "journal.jsonl"
         self.executors = ExecutorPool(spark, LeadTimes(default_path(), settings.lead_s))
         self.last: Decision | None = None
+        self.account = ExecutorAccount()
         self.advised = threading.Event()
         self._stop = threading.Event()
         self._life = threading.Event()
@@ -100,6 +102,8 @@ class Attachment:
         self._life.set()
         self._thread.join(timeout=30)
         self.spark.streams.removeListener(self.listener)
+        if self.account.seconds:
+            log.info("foretide attach summary %s", self.account.line(self.settings.share))
 
     def _run(self) -> None:
         clock = WallClock()
@@ -178,6 +182,7 @@ class Attachment:
     def _record(self, journal: Journal, learned: Learned, decision: Decision) -> None:
         before = self.last.plan.executors if self.last and self.last.plan else None
         self.last = decision
+        self.account.add(decision)
         if decision.plan is not None:
             if decision.plan.executors != before:
                 log.info(

@@ -1,5 +1,6 @@
 """Failure drills of attach on a scripted cluster: executors stay or become more, never fewer by
-mistake, and each failure is one sentence in the journal."""
+mistake, and each failure is one sentence in the journal.
+"""
 
 from dataclasses import replace
 

@@ -27,7 +27,7 @@ def test_a_restarted_run_goes_on_with_its_tables(tmp_path):
             assert path.exists() == (i >= 10)
     again = Sarsa()
     with Learned(path, again):
-        assert again.state() == first.planner.state()
+        assert again.state() == first.planner.state()  # type: ignore[attr-defined]
         assert any(table.visits.any() for table in again.tables.values())
     assert [p.name for p in tmp_path.iterdir()] == ["learned-sarsa.json"]
 

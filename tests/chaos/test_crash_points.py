@@ -96,8 +96,8 @@ def seen(step: int, power: str | None = None, most: int = LONG, start: int = 3) 
 def test_it_sees_input_deleted_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     account = OperatorQuery._account
 
-    def early(self: OperatorQuery, intake: Intake, delivery: Delivery, spent_s: float) -> None:
-        account(self, intake, delivery, spent_s)
+    def early(self: OperatorQuery, intake: Intake, delivery: Delivery) -> None:
+        account(self, intake, delivery)
         self.inbox.discard(intake.files)
 
     monkeypatch.setattr(OperatorQuery, "_account", early)

@@ -67,6 +67,7 @@ def test_a_recorded_run_is_an_app_with_its_own_load_and_target(run_folder: Path)
     assert twin.load.total == pytest.approx(7200, rel=0.1)
     scenario = build(Options(str(run_folder), target_s=5.0, price="0.36/h"), Prices())
     assert (scenario.engine, scenario.app.target_latency_s) == ("batch", 5.0)
+    assert scenario.conditions.started_at == STARTED_AT
     assert scenario.prices.replica_second == pytest.approx(1e-4)
     assert build(Options(str(run_folder), load="progressive"), Prices()).load.name == "progressive"
 

@@ -6,8 +6,8 @@ from runs import FollowingEnvironment
 from typer.testing import CliRunner
 
 from foretide.cli import app
-from foretide.cli import simulate as command
 from foretide.errors import InvalidConfig
+from foretide.figures.comparison import Comparison
 from foretide.sim import compare as comparing
 
 KEYS = {
@@ -24,10 +24,10 @@ def quick_world(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def quick(
         case: comparing.Scenario, systems: list, progress: comparing.Progress, processes: int | None
-    ) -> comparing.Comparison:
+    ) -> Comparison:
         return real(case, systems, progress, 1, FollowingEnvironment)
 
-    monkeypatch.setattr(command.comparing, "compare", quick)
+    monkeypatch.setattr(comparing, "compare", quick)
 
 
 def invoke(*arguments: str) -> str:

@@ -260,7 +260,7 @@ class Query(OperatorQuery):
         put(self.state / str(self.batch), str(total + sum(i for i, _ in rows)))
 
     def taken(self, batch: int) -> list[Row]:
-        pieces = self._offsets(batch)[0]
+        pieces = self._waiting(batch)
         return [row for some in pieces.values() for p in some for row in rows_of(Path(p.name))]
 
 
@@ -471,9 +471,9 @@ def synced_by(disk: PowerCut | None) -> Iterator[None]:
     if disk is None:
         yield
         return
-    before = outbox.sync_all, outbox.sync, checkpoint.sync
-    outbox.sync_all, outbox.sync, checkpoint.sync = disk.sync_all, disk.sync, disk.sync
+    before = outbox.sync_all, outbox.sync, checkpoint.sync  # type: ignore[attr-defined]
+    outbox.sync_all, outbox.sync, checkpoint.sync = disk.sync_all, disk.sync, disk.sync  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        outbox.sync_all, outbox.sync, checkpoint.sync = before
+        outbox.sync_all, outbox.sync, checkpoint.sync = before  # type: ignore[attr-defined]

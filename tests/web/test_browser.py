@@ -62,7 +62,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
         first = next(run)
         with serve(tmp_path, port=0) as site:
             yield Live(site, run, first)
-        run.close()
+        run.close()  # type: ignore[attr-defined]
 
 
 def opened(browser: Browser, site: Served, size: str, theme: str = "light") -> tuple[Page, Seen]:

@@ -67,7 +67,7 @@ def test_a_stream_follows_a_run_as_it_is_written_and_the_switch_reaches_the_loop
             assert next(run).mode == "act"
             name, tick = next(seen)
             assert tick["now"]["mode"] == "act"
-            run.close()
+            run.close()  # type: ignore[attr-defined]
 
 
 def test_leaving_the_block_ends_streams_and_frees_the_port(tmp_path: Path) -> None:

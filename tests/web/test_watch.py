@@ -40,7 +40,7 @@ def test_a_tick_holds_the_new_points_and_only_notable_decisions(tmp_path: Path) 
     assert tick["points"]["at"] == [d.at for d in made[-5:]]  # type: ignore[index]
     noted = [d.at for d in made[-5:] if d.outcome == "applied" or d.plan != d.proposed]
     assert [d["at"] for d in tick["decisions"]] == noted  # type: ignore[index,attr-defined]
-    run.close()
+    run.close()  # type: ignore[attr-defined]
 
 
 def test_many_new_windows_are_told_as_a_whole(tmp_path: Path) -> None:

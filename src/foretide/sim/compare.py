@@ -143,6 +143,7 @@ class Scenario:
             self.window_s,
             app.target_latency_s,
             self.lead_s,
+            load.started_at,
         )
 
     def needs(self) -> dict[str, Counts]:

@@ -4,7 +4,7 @@ import pytest
 
 from foretide.sim.fluid.stationary import SHARED, SHUFFLE, felt, stationary_level
 
-feels, level = felt.py_func, stationary_level.py_func
+feels, level = felt.py_func, stationary_level.py_func  # type: ignore[attr-defined]
 
 
 def test_bursts_that_waited_at_a_busier_operator_do_not_wait_again():

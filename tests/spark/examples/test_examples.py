@@ -116,7 +116,7 @@ def test_ticks_match_pandas(spark: SparkSession, tmp_path: Path) -> None:
     )
     for sector in range(2):
         rows = running.read(f"sector{sector}_2s_prices").toPandas()
-        last = rows.sort_values("ticks").groupby(["start", "company"]).last()
+        last = rows.sort_values("ticks").groupby(["start", "company"]).last()  # type: ignore[attr-defined]
         mine = given[given.company % 2 == sector].sort_values("id")
         price = mine.groupby(["start", "company"]).price
         expected = pd.DataFrame(

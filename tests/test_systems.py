@@ -38,7 +38,8 @@ def test_a_settings_file_combines_parts_freely():
     system = parse_settings({"system": table}).system.build()
     planner = system.new_planner()
     assert isinstance(planner, Drs)
-    assert (planner.t_max_s, planner.foresight, system.cadence.horizon) == (0.5, True, 5)
+    settings = planner.settings
+    assert (settings.t_max_s, settings.foresight, system.cadence.horizon) == (0.5, True, 5)
     assert system.cadence.scope == "operators"
 
 

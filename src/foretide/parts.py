@@ -16,10 +16,10 @@ from foretide.topology import Topology
 
 
 class Probe(Protocol):
-    """Measures the world. A read must not change it."""
+    """Measures the environment. A read must not change it."""
 
     def read(self, now: float) -> Snapshot:
-        """The window that ends now. Raises NotReady while there is nothing to tell."""
+        """The window that ends now. Raises NotReady while no window is over."""
         ...
 
 
@@ -46,8 +46,17 @@ class Planner(Protocol):
 
 
 @runtime_checkable
+class Monotone(Protocol):
+    """A planner that promises: in the same situation, more load never gives an operator fewer
+    replicas. The conformance suite holds every planner with this attribute to it.
+    """
+
+    monotone: bool
+
+
+@runtime_checkable
 class Learner(Protocol):
-    """A planner or forecaster whose learned state can be saved and restored (plain JSON values)."""
+    """A planner whose learned state can be saved and restored (plain JSON values)."""
 
     def state(self) -> dict[str, Any]: ...
 

@@ -87,11 +87,16 @@ class Registry(Generic[T]):
                 raise InvalidConfig(
                     f"{self.kind} '{name}': {constant} must be {wanted}, it is {value!r}"
                 )
-        return cast(T, self._factory(name)(**{**self[name].constants, **constants}))
+        factory, values = self._factory(name), {**self[name].constants, **constants}
+        settings = getattr(factory, "Settings", None)
+        return cast(T, factory(**values) if settings is None else factory(settings(**values)))
 
     def _declared(self, name: str) -> dict[str, str]:
-        """A part's constants and how each is annotated."""
-        parameters = inspect.signature(self._factory(name)).parameters
+        """A part's constants and how each is annotated: those of its record ``Settings`` when it
+        has one, else those of its constructor.
+        """
+        factory = self._factory(name)
+        parameters = inspect.signature(getattr(factory, "Settings", factory)).parameters
         return {p: str(declared.annotation) for p, declared in parameters.items() if p != "self"}
 
     def _factory(self, name: str) -> Callable[..., Any]:

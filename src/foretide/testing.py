@@ -1,5 +1,5 @@
-"""For tests, yours too: a clock you advance, a probe that reads from a script, an actuator that
-records, a tiny world.
+"""For your tests: a clock that you advance, a probe that reads from a script, an actuator that
+records plans, and a small environment without an engine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from foretide.topology import Topology
 
 
 class ManualClock:
-    """Time stands still until told otherwise; waiting jumps there at once."""
+    """Time stands still until ``advance``; ``wait_until`` jumps to the instant at once."""
 
     def __init__(self, at: float = 0.0) -> None:
         self.at = at
@@ -33,8 +33,8 @@ class ManualClock:
 
 
 class ScriptedProbe:
-    """Gives one scripted snapshot (or raises one scripted exception) per read; NotReady after the
-    last.
+    """Returns one scripted snapshot (or raises one scripted exception) per read; raises NotReady
+    after the last.
     """
 
     def __init__(self, script: Sequence[Snapshot | Exception]) -> None:
@@ -50,7 +50,7 @@ class ScriptedProbe:
 
 
 class RecordingActuator:
-    """Remembers every plan; refuses while ``refusing`` is True."""
+    """Keeps every plan; raises ActuationError while ``refusing`` is True."""
 
     def __init__(self) -> None:
         self.plans: list[Plan] = []
@@ -63,11 +63,11 @@ class RecordingActuator:
 
 
 class ScriptedEnvironment:
-    """Probe and Actuator in one: ``load(at)`` events/s meet operators with fixed service times;
-    queues are exact, per window.
+    """Probe and Actuator in one: ``load(at)`` events/s arrive at operators with fixed service times.
+    Queues are exact, per window.
 
     Every operator passes each event on to all its consumers. Replicas change at the next window.
-    Use it to see a loop live without an engine; the simulator is the faithful twin.
+    Use it to run a loop without an engine; the simulator is the faithful twin.
     """
 
     def __init__(
@@ -83,12 +83,22 @@ class ScriptedEnvironment:
         self.window_s = window_s
         self.replicas = {n: topology[n].min_replicas for n in topology.names}
         self.backlog = dict.fromkeys(topology.names, 0.0)
-        self.arrived_total = 0.0
+        self._now = float("-inf")
 
     def apply(self, plan: Plan) -> None:
+        for name, replicas in plan.replicas.items():
+            if name not in self.replicas:
+                raise ActuationError(f"there is no operator '{name}' in {self.topology.names}")
+            if not 1 <= replicas <= (most := self.topology[name].max_replicas):
+                raise ActuationError(
+                    f"operator '{name}' takes 1 to {most} replicas, not {replicas}"
+                )
         self.replicas.update(plan.replicas)
 
     def read(self, now: float) -> Snapshot:
+        if now <= self._now:
+            raise NotReady(f"nothing happened since {self._now:.1f} s: read a later instant")
+        self._now = now
         processed: dict[str, float] = {}
         samples = {}
         for name in self.topology.order:
@@ -96,15 +106,21 @@ class ScriptedEnvironment:
             arrived = (offered or 0.0) + sum(
                 processed.get(p, 0.0) for p in self.topology.predecessors(name)
             )
-            et = self.service_time_s[name]
+            service_time_s = self.service_time_s[name]
             waiting = self.backlog[name] + arrived
-            done = min(waiting, self.replicas[name] * self.window_s / et)
+            done = min(waiting, self.replicas[name] * self.window_s / service_time_s)
             processed[name] = done
             self.backlog[name] = waiting - done
             emitted = dict.fromkeys(self.topology.successors(name), done)
             samples[name] = Sample(
-                arrived, done, self.backlog[name], self.replicas[name], emitted, busy_s=done * et, offered=offered
-            )  # fmt: skip
+                arrived,
+                done,
+                self.backlog[name],
+                self.replicas[name],
+                emitted,
+                busy_s=done * service_time_s,
+                offered=offered,
+            )
         return Snapshot(now, self.window_s, samples)
 
     def needed(self, name: str, at: float) -> int:

@@ -3,7 +3,7 @@ import pytest
 from foretide.errors import Infeasible, InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Forecast, Latency, Sample, Snapshot
-from foretide.plan.drs import Drs
+from foretide.plan.drs import Drs, DrsSettings
 from foretide.plan.processors import QueueNetwork, Station, assign_processors, min_processors
 from foretide.topology import Operator, Topology
 
@@ -50,7 +50,7 @@ MODEL = QueueNetwork((Station(8.0, 0.1), Station(8.0, 0.2)), load=8.0)
 
 def test_too_slow_takes_the_fewest_that_meet_the_target():
     h = history(snapshot(10.0, {"a": 1, "b": 2}, measured_s=1.6))
-    plan = Drs(t_max_s=1.0, t_min_s=0.2, model="mmk").plan(CHAIN, h, {})
+    plan = Drs(DrsSettings(t_max_s=1.0, t_min_s=0.2, model="mmk")).plan(CHAIN, h, {})
     factor = max(1.0, 1.6 / MODEL.sojourn_s((1, 2)))
     assert tuple(plan.replicas.values()) == min_processors(MODEL, 1.0 / factor)
     assert plan.total > 3
@@ -60,20 +60,20 @@ def test_too_slow_takes_the_fewest_that_meet_the_target():
 
 def test_an_unstable_allocation_is_rescued_whatever_was_measured():
     h = history(snapshot(10.0, {"a": 1, "b": 1}))
-    plan = Drs(t_max_s=1.0, model="mmk").plan(CHAIN, h, {})
+    plan = Drs(DrsSettings(t_max_s=1.0, model="mmk")).plan(CHAIN, h, {})
     assert tuple(plan.replicas.values()) == min_processors(MODEL, 1.0)
 
 
 def test_too_fast_gives_replicas_back_and_never_takes_more():
     h = history(snapshot(10.0, {"a": 9, "b": 9}, measured_s=0.31))
-    plan = Drs(t_max_s=1.0, t_min_s=0.45, model="mmk").plan(CHAIN, h, {})
+    plan = Drs(DrsSettings(t_max_s=1.0, t_min_s=0.45, model="mmk")).plan(CHAIN, h, {})
     assert tuple(plan.replicas.values()) == min_processors(MODEL, 1.0)
     assert "fewer suffice" in plan.reasons[""]
 
 
 def test_within_the_target_the_total_stays_and_the_spread_is_best():
     h = history(snapshot(10.0, {"a": 5, "b": 2}, measured_s=0.6))
-    plan = Drs(t_max_s=1.0, t_min_s=0.45, model="mmk").plan(CHAIN, h, {})
+    plan = Drs(DrsSettings(t_max_s=1.0, t_min_s=0.45, model="mmk")).plan(CHAIN, h, {})
     assert tuple(plan.replicas.values()) == assign_processors(MODEL, 7) == (3, 4)
 
 
@@ -83,7 +83,7 @@ def test_nothing_changes_soon_after_a_change():
         snapshot(20.0, {"a": 1, "b": 3}),
         snapshot(70.0, {"a": 1, "b": 3}, measured_s=9.0),
     )
-    plan = Drs(reallocate_after_s=60.0).plan(CHAIN, h, {})
+    plan = Drs(DrsSettings(reallocate_after_s=60.0)).plan(CHAIN, h, {})
     assert plan.replicas == {"a": 1, "b": 3}
     assert "held: 50 s" in plan.reasons[""]
 
@@ -96,20 +96,23 @@ def test_latency_of_the_old_allocation_is_not_held_against_the_new():
 
 def test_a_drained_backlog_does_not_ask_for_the_impossible():
     h = history(snapshot(10.0, {"a": 2, "b": 3}, measured_s=60.0))
-    plan = Drs(t_max_s=1.0, model="mmk").plan(CHAIN, h, {})
+    plan = Drs(DrsSettings(t_max_s=1.0, model="mmk")).plan(CHAIN, h, {})
     assert plan.total == 5
 
 
 def test_a_fixed_total_is_always_spread_best():
     h = history(snapshot(10.0, {"a": 5, "b": 2}, measured_s=9.9))
-    assert tuple(Drs(total=7, model="mmk").plan(CHAIN, h, {}).replicas.values()) == (3, 4)
+    assert tuple(Drs(DrsSettings(total=7, model="mmk")).plan(CHAIN, h, {}).replicas.values()) == (
+        3,
+        4,
+    )
     with pytest.raises(Infeasible, match="at least 3"):
-        Drs(total=2).plan(CHAIN, h, {})
+        Drs(DrsSettings(total=2)).plan(CHAIN, h, {})
 
 
 def test_a_target_below_the_service_time_says_what_is_feasible():
     with pytest.raises(Infeasible, match=r"300\.0 ms"):
-        Drs(t_max_s=0.25, t_min_s=0.1).plan(
+        Drs(DrsSettings(t_max_s=0.25, t_min_s=0.1)).plan(
             CHAIN, history(snapshot(10.0, {"a": 1, "b": 2}, measured_s=1.0)), {}
         )
 
@@ -128,8 +131,14 @@ def test_measured_variation_changes_the_model():
         80, 80, 0, 3, {"b": 80.0}, busy_s=8.0, offered=80.0, scv_arrival=0.1, scv_service=0.1
     )
     h.append(Snapshot(10.0, 10.0, samples))
-    assert tuple(Drs(total=5, model="mmk").plan(CHAIN, h, {}).replicas.values()) == (2, 3)
-    assert tuple(Drs(total=5, model="gigk").plan(CHAIN, h, {}).replicas.values()) == (1, 4)
+    assert tuple(Drs(DrsSettings(total=5, model="mmk")).plan(CHAIN, h, {}).replicas.values()) == (
+        2,
+        3,
+    )
+    assert tuple(Drs(DrsSettings(total=5, model="gigk")).plan(CHAIN, h, {}).replicas.values()) == (
+        1,
+        4,
+    )
 
 
 def test_smoothing_by_window_and_by_alpha():
@@ -139,17 +148,17 @@ def test_smoothing_by_window_and_by_alpha():
             for i, r in enumerate((2.0, 4.0, 8.0), start=1)
         )
     )
-    assert Drs(smoothing=2).network(CHAIN, h, {}).load == pytest.approx(6.0)
+    assert Drs(DrsSettings(smoothing=2)).network(CHAIN, h, {}).load == pytest.approx(6.0)
     d = 2.0
     for r in (4.0, 8.0):
         d = 0.3 * d + 0.7 * r
-    assert Drs(alpha=0.3).network(CHAIN, h, {}).load == pytest.approx(d)
+    assert Drs(DrsSettings(alpha=0.3)).network(CHAIN, h, {}).load == pytest.approx(d)
 
 
 def test_foresight_plans_for_the_highest_forecast():
     h = history(snapshot(10.0, {"a": 2, "b": 4}))
     ahead = {"a": Forecast((10.0, 40.0, 20.0))}
-    assert Drs(foresight=True).network(CHAIN, h, ahead).load == 40.0
+    assert Drs(DrsSettings(foresight=True)).network(CHAIN, h, ahead).load == 40.0
     assert Drs().network(CHAIN, h, ahead).load == 8.0
 
 
@@ -159,7 +168,7 @@ def test_a_loop_is_modelled_with_every_round():
     a = Sample(100, 100, 0, 2, {"b": 100.0}, busy_s=10, offered=80)
     b = Sample(100, 100, 0, 3, {"a": 20.0}, busy_s=20)
     h.append(Snapshot(10.0, 10.0, {"a": a, "b": b}))
-    network = Drs(model="mmk").network(loop, h, {})
+    network = Drs(DrsSettings(model="mmk")).network(loop, h, {})
     assert [s.rate for s in network.stations] == pytest.approx([10.0, 10.0])
     assert network.service_s == pytest.approx(1.25 * 0.3)
 
@@ -172,7 +181,7 @@ def test_sojourns_stand_in_where_no_latency_is_measured():
 def test_the_papers_own_measure_counts_all_that_came_of_an_event():
     h = history(snapshot(10.0, {"a": 2, "b": 3}, measured_s=0.3, sojourn_s=0.4))
     assert Drs().measured_s(h) == pytest.approx(0.3)
-    assert Drs(measure="sojourn").measured_s(h) == pytest.approx(0.8)
+    assert Drs(DrsSettings(measure="sojourn")).measured_s(h) == pytest.approx(0.8)
 
 
 def test_nothing_known_is_not_ready():
@@ -191,7 +200,7 @@ def test_nothing_known_is_not_ready():
 )
 def test_wrong_constants_are_named(wrong):
     with pytest.raises(InvalidConfig):
-        Drs(**wrong)
+        Drs(DrsSettings(**wrong))
 
 
 @pytest.mark.parametrize("load", [5.0, 6.0])

@@ -81,9 +81,9 @@ def test_dealing_out_slots_never_exceeds_a_wish():
 
 
 def test_replicas_beyond_an_operators_bounds_are_refused():
-    with pytest.raises(InvalidConfig, match="9 replicas of 'a': it takes 1 to 8"):
+    with pytest.raises(ActuationError, match="operator 'a' takes 1 to 8 replicas, not 9"):
         environment([1]).apply(Plan({"a": 9}))
-    with pytest.raises(InvalidConfig, match="unknown operator 'c'"):
+    with pytest.raises(ActuationError, match="unknown operator 'c'"):
         environment([1]).apply(Plan({"c": 1}))
     with pytest.raises(InvalidConfig, match="unknown grouping 'shufle'"):
         environment([1], grouping="shufle")

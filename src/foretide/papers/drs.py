@@ -14,7 +14,7 @@ from foretide.history import History
 from foretide.load import Load, load
 from foretide.model import Decision
 from foretide.papers.paper import Cell, Claim, PublishedTable, Row
-from foretide.plan.drs import Drs, total_sojourn_s
+from foretide.plan.drs import Drs, DrsSettings, total_sojourn_s
 from foretide.plan.processors import QueueNetwork, Station, assign_processors
 from foretide.sim.environment import Simulation
 
@@ -82,7 +82,7 @@ def figure_6(name: str, rate: float, seed: int) -> PublishedTable:
         found[allocation] = mean
         ours: dict[str, Cell] = {"measured ms": mean * 1e3, "deviation ms": deviation * 1e3}
         for model in ("mmk", "gigk"):
-            network = Drs(model=model, smoothing=9).network(of.topology, history, {})
+            network = Drs(DrsSettings(model=model, smoothing=9)).network(of.topology, history, {})
             ours[f"{model} ms"] = network.sojourn_s(allocation) * 1e3
             advised[model] = assign_processors(network, 22)
             ours[f"{model} advises"] = colons(advised[model])
@@ -136,7 +136,7 @@ def figure_8(name: str, rate: float, starts: Sequence[Allocation], seed: int) ->
     rows, ends = [], []
     for start in starts:
         decisions = looped(
-            of, given, Drs(total=22, smoothing=14), start, Cadence(plan_every=14), seed
+            of, given, Drs(DrsSettings(total=22, smoothing=14)), start, Cadence(plan_every=14), seed
         )
         ends.append(running(decisions[-1]))
         ours = {
@@ -174,11 +174,13 @@ def figure_9(shape: str, seed: int) -> PublishedTable:
     rows, counts = [], {}
     for w in (6, 3):
         planner = Drs(
-            t_max_s=1.0,
-            t_min_s=0.45,
-            smoothing=w,
-            reallocate_after_s=w * MINUTE_S,
-            measure="sojourn",
+            DrsSettings(
+                t_max_s=1.0,
+                t_min_s=0.45,
+                smoothing=w,
+                reallocate_after_s=w * MINUTE_S,
+                measure="sojourn",
+            )
         )
         decisions = looped(of, given, planner, (3, 5, 1), Cadence(), seed)
         changes = [i for i, d in enumerate(decisions, start=1) if d.outcome == "applied"]
@@ -227,7 +229,7 @@ def figure_10(seed: int) -> PublishedTable:
             history, mean, _ = measured(of, rate, allocation, 30, seeds)
             found[allocation] = mean
             network = {
-                m: Drs(model=m, smoothing=29).network(of.topology, history, {})
+                m: Drs(DrsSettings(model=m, smoothing=29)).network(of.topology, history, {})
                 for m in ("mmk", "gigk")
             }
             ours = {

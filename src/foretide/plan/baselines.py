@@ -27,6 +27,8 @@ class Ds2:
     plan for.
     """
 
+    monotone = True
+
     def __init__(self, utilization: float = 0.7) -> None:
         if not 0 < utilization <= 1:
             raise InvalidConfig(f"utilization {utilization}: need 0 < utilization <= 1")
@@ -115,6 +117,8 @@ class Backlog:
     ever. Users of those autoscalers put a processor trigger beside the queue's; so does
     ``keep_up``: never fewer than the last window's rate keeps busy.
     """
+
+    monotone = True
 
     def __init__(self, threshold: float = 1000.0, keep_up: bool = True) -> None:
         if threshold <= 0:

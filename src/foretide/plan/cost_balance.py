@@ -143,6 +143,8 @@ class SimpleProactive:
     (BGElasor, section 4.3).
     """
 
+    monotone = True
+
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         latest = history.latest
         replicas, reasons = {}, {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -23,62 +24,73 @@ from foretide.plan.queueing import network_sojourn_s, variability
 from foretide.topology import Topology
 
 
-class Drs:
-    """Dynamic Resource Scaling (Fu et al., IEEE/ACM ToN 2017), with published constants as
-    defaults.
+@dataclass(frozen=True, slots=True)
+class DrsSettings:
+    """Published constants as defaults.
 
-    Slower than ``t_max_s``: the fewest replicas that meet it. Faster than ``t_min_s``: the same,
-    never more than now. Between: the same total, best spread. With ``total`` the latency target is
-    ignored and that many replicas are always spread best (the paper's optimization 6). Nothing
-    changes within ``reallocate_after_s`` (T_ra) of the last change. Measurements are smoothed over
-    ``smoothing`` windows, or by ``D <- alpha*D + (1 - alpha)*d`` when ``alpha`` is given. The model
-    is multiplied by ``max(1, measured/model)`` of the present allocation (from the authors' code;
-    the paper is silent). ``model`` is ``mmk`` or ``gigk``. ``measure`` says what is held against
-    the target: the end-to-end ``latency``, or the ``sojourn`` times summed over an event and all
-    that came of it, as the paper defines T. With ``foresight`` the highest forecast replaces the
-    smoothed load, which DRS itself does not do.
+    ``t_max_s`` and ``t_min_s`` bound the latency. With ``total`` they are ignored and that many
+    replicas are always assigned in the best way (the paper's optimization 6). Nothing changes
+    within ``reallocate_after_s`` (T_ra) of the last change. Measurements are smoothed over
+    ``smoothing`` windows, or by ``D <- alpha*D + (1 - alpha)*d`` where ``alpha`` is set. ``model``
+    is the queueing model. ``measure`` is what the bounds apply to: the end-to-end ``latency``, or
+    the ``sojourn`` times summed over an event and all that came of it, as the paper defines T.
+    With ``foresight`` the highest forecast replaces the smoothed load, which DRS itself does not
+    do.
     """
 
-    def __init__(
-        self,
-        t_max_s: float = 1.0,
-        t_min_s: float = 0.45,
-        total: int | None = None,
-        reallocate_after_s: float = 60.0,
-        smoothing: int = 6,
-        alpha: float | None = None,
-        model: Literal["mmk", "gigk"] = "gigk",
-        measure: Literal["latency", "sojourn"] = "latency",
-        foresight: bool = False,
-    ) -> None:
-        if not 0 <= t_min_s < t_max_s:
+    t_max_s: float = 1.0
+    t_min_s: float = 0.45
+    total: int | None = None
+    reallocate_after_s: float = 60.0
+    smoothing: int = 6
+    alpha: float | None = None
+    model: Literal["mmk", "gigk"] = "gigk"
+    measure: Literal["latency", "sojourn"] = "latency"
+    foresight: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.t_min_s < self.t_max_s:
             raise InvalidConfig(
-                f"t_min_s {t_min_s} and t_max_s {t_max_s}: need 0 <= t_min_s < t_max_s"
+                f"t_min_s {self.t_min_s} and t_max_s {self.t_max_s}: need 0 <= t_min_s < t_max_s"
             )
-        if alpha is not None and not 0 <= alpha < 1:
-            raise InvalidConfig(f"alpha {alpha}: need 0 <= alpha < 1")
-        if model not in ("mmk", "gigk"):
-            raise InvalidConfig(f"unknown model '{model}' of the drs planner; valid: mmk, gigk")
-        if measure not in ("latency", "sojourn"):
+        if self.alpha is not None and not 0 <= self.alpha < 1:
+            raise InvalidConfig(f"alpha {self.alpha}: need 0 <= alpha < 1")
+        if self.model not in ("mmk", "gigk"):
             raise InvalidConfig(
-                f"the drs planner cannot measure '{measure}'; valid: latency, sojourn"
+                f"unknown model '{self.model}' of the drs planner; valid: mmk, gigk"
             )
-        self.t_max_s, self.t_min_s, self.total = t_max_s, t_min_s, total
-        self.reallocate_after_s, self.smoothing, self.alpha = reallocate_after_s, smoothing, alpha
-        self.model, self.measure, self.foresight = model, measure, foresight
+        if self.measure not in ("latency", "sojourn"):
+            raise InvalidConfig(
+                f"the drs planner cannot measure '{self.measure}'; valid: latency, sojourn"
+            )
+
+
+class Drs:
+    """Dynamic Resource Scaling (Fu et al., IEEE/ACM ToN 2017).
+
+    Slower than ``t_max_s``: the fewest replicas that meet it. Faster than ``t_min_s``: the same,
+    never more than now. Between: the same total, assigned in the best way. The model is multiplied
+    by ``max(1, measured/model)`` of the present allocation (from the authors' code; the paper does
+    not mention it).
+    """
+
+    Settings = DrsSettings
+
+    def __init__(self, settings: DrsSettings | None = None) -> None:
+        self.settings = settings or DrsSettings()
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         running = tuple(max(1, history.replicas(n)) for n in topology.names)
         network = self.network(topology, history, forecasts)
         since = history.since_change_s()
-        if since is not None and since < self.reallocate_after_s:
+        if since is not None and since < self.settings.reallocate_after_s:
             why = (
                 f"held: {since:.0f} s since the last change, DRS waits "
-                f"{self.reallocate_after_s:.0f} s"
+                f"{self.settings.reallocate_after_s:.0f} s"
             )
-            return self._told(topology, network, running, why)
+            return self._plan_of(topology, network, running, why)
         target, why = self._choose(network, running, self.measured_s(history))
-        return self._told(topology, network, target, why)
+        return self._plan_of(topology, network, target, why)
 
     def network(
         self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]
@@ -87,7 +99,7 @@ class Drs:
         selectivities.
         """
         flow = Flow.measured(topology, history)
-        ahead = forecasts if self.foresight else {}
+        ahead = forecasts if self.settings.foresight else {}
         loads = {
             n: max(ahead[n].mean) if n in ahead else self._smooth(history.offered(n))
             for n in topology.sources
@@ -105,16 +117,18 @@ class Drs:
         known = values[np.isfinite(values)]
         if known.size == 0:
             raise NotReady("nothing was measured yet: DRS needs one window")
-        if self.alpha is None:
-            return float(known[-self.smoothing :].mean())
-        weights = self.alpha ** np.arange(known.size - 1, -1, -1, dtype=float)
-        weights[1:] *= 1 - self.alpha  # the first value starts the recursion with full weight
+        if self.settings.alpha is None:
+            return float(known[-self.settings.smoothing :].mean())
+        weights = self.settings.alpha ** np.arange(known.size - 1, -1, -1, dtype=float)
+        weights[1:] *= (
+            1 - self.settings.alpha
+        )  # the first value starts the recursion with full weight
         return float(known @ weights)
 
     def _variability(self, history: History, name: str) -> float:
-        if self.model == "mmk":
+        if self.settings.model == "mmk":
             return 1.0
-        recent = list(history.samples(name, self.smoothing))
+        recent = list(history.samples(name, self.settings.smoothing))
         arrival = [s.scv_arrival for s in recent if s.scv_arrival is not None]
         service = [s.scv_service for s in recent if s.scv_service is not None]
         return variability(
@@ -133,7 +147,7 @@ class Drs:
 
     def _seen_s(self, snapshot: Snapshot) -> float | None:
         if (
-            self.measure == "latency"
+            self.settings.measure == "latency"
             and snapshot.latency is not None
             and snapshot.latency.count > 0
         ):
@@ -143,24 +157,24 @@ class Drs:
     def _choose(
         self, network: QueueNetwork, running: tuple[int, ...], measured_s: float | None
     ) -> tuple[tuple[int, ...], str]:
-        if self.total is not None:
-            best = assign_processors(network, self.total)
+        if self.settings.total is not None:
+            best = assign_processors(network, self.settings.total)
             return (
                 best,
-                f"the best spread of {self.total} replicas, modelled "
+                f"the best spread of {self.settings.total} replicas, modelled "
                 f"{network.sojourn_s(best) * 1e3:.0f} ms",
             )
         modelled = network.sojourn_s(running)
         seen = modelled if measured_s is None else measured_s
         if math.isinf(modelled):
-            best = min_processors(network, self.t_max_s)
+            best = min_processors(network, self.settings.t_max_s)
             return (
                 best,
                 f"some queue grows without end; {network.sojourn_s(best) * 1e3:.0f} ms are "
                 f"modelled, {self._goal()}",
             )
         factor = max(1.0, seen / modelled) if modelled > 0 else 1.0
-        if self.t_min_s <= seen <= self.t_max_s:
+        if self.settings.t_min_s <= seen <= self.settings.t_max_s:
             best = assign_processors(network, sum(running))
             return (
                 best,
@@ -169,7 +183,7 @@ class Drs:
             )
         fewest = self._fewest(network, factor)
         told = f"{seen * 1e3:.0f} ms measured, {modelled * 1e3:.0f} ms modelled, {self._goal()}"
-        if seen > self.t_max_s:
+        if seen > self.settings.t_max_s:
             best = (
                 fewest if sum(fewest) > sum(running) else assign_processors(network, sum(running))
             )
@@ -181,16 +195,16 @@ class Drs:
         comes from a backlog that still drains, not from the model, and is left out.
         """
         try:
-            return min_processors(network, self.t_max_s / factor)
+            return min_processors(network, self.settings.t_max_s / factor)
         except Infeasible:
             if factor == 1.0:
                 raise
-            return min_processors(network, self.t_max_s)
+            return min_processors(network, self.settings.t_max_s)
 
     def _goal(self) -> str:
-        return f"target {self.t_min_s * 1e3:.0f}-{self.t_max_s * 1e3:.0f} ms"
+        return f"target {self.settings.t_min_s * 1e3:.0f}-{self.settings.t_max_s * 1e3:.0f} ms"
 
-    def _told(
+    def _plan_of(
         self, topology: Topology, network: QueueNetwork, target: tuple[int, ...], why: str
     ) -> Plan:
         reasons = {

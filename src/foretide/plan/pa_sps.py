@@ -26,6 +26,8 @@ class PaSps:
     (``utilization=0.5``).
     """
 
+    monotone = True
+
     def __init__(
         self, pool: int | None = None, backlog: bool = True, utilization: float = 1.0
     ) -> None:

@@ -18,6 +18,8 @@ class Reactive:
     that many seconds, added to the rate; the published rule has no such term (``None``).
     """
 
+    monotone = True
+
     def __init__(self, drain_s: float | None = None) -> None:
         if drain_s is not None and not drain_s > 0:
             raise InvalidConfig(f"drain_s is {drain_s:g}: a backlog drains in more than 0 seconds")

@@ -12,6 +12,8 @@ from foretide.topology import Topology
 class Static:
     """``replicas`` for every operator, or a number per operator."""
 
+    monotone = True
+
     def __init__(self, replicas: int | Mapping[str, int] = 4) -> None:
         self.replicas = replicas
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from foretide.apps import App
-from foretide.errors import InvalidConfig, NotReady, unknown
+from foretide.errors import ActuationError, InvalidConfig, NotReady, unknown
 from foretide.load import Load
 from foretide.model import Array, Host, Latency, Plan, Sample, Snapshot
 from foretide.sim.codes import grouping_code
@@ -145,7 +145,7 @@ class Simulation:
             raise unknown("operator", name, self._place)
         most = self.app.topology[name].max_replicas
         if not 1 <= replicas <= most:
-            raise InvalidConfig(f"{replicas} replicas of '{name}': it takes 1 to {most}")
+            raise InvalidConfig(f"operator '{name}' takes 1 to {most} replicas, not {replicas}")
         return replicas
 
     @property
@@ -162,7 +162,10 @@ class Simulation:
     def apply(self, plan: Plan) -> None:
         """Set the targets; see the reconfiguration for when they hold."""
         for name, replicas in plan.replicas.items():
-            self._checked(name, replicas)
+            try:
+                self._checked(name, replicas)
+            except InvalidConfig as error:
+                raise ActuationError(str(error)) from error
         if self._hosts and (plan.placement or plan.release):
             self._pending_move = (
                 self._hosts.ask(plan, self.now, {**self._replicas, **plan.replicas}),

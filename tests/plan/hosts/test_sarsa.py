@@ -8,7 +8,7 @@ import pytest
 from host_cluster import Cluster, queries
 
 from foretide.plan.hosts.rewards import RewardTable
-from foretide.plan.hosts.sarsa import Sarsa
+from foretide.plan.hosts.sarsa import Sarsa, SarsaSettings
 
 T = queries(4)
 WHERE = {"feed": "h1", "q0": "h1", "q1": "h1", "q2": "h2", "q3": "h2"}
@@ -62,7 +62,7 @@ def test_a_release_that_finds_no_room_is_punished_and_not_tried_again() -> None:
 
 def test_a_host_that_finds_no_room_for_its_overload_is_not_punished() -> None:
     cluster = Cluster(T, {"feed": 0.1, "q0": 0.5, "q1": 0.4, "q2": 0.5, "q3": 0.25}, WHERE)
-    planner = Sarsa(max_hosts=2)
+    planner = Sarsa(SarsaSettings(max_hosts=2))
     for _ in range(5):
         plan = planner.plan(T, cluster.window(), {})
         assert "scale out of h1 at 1.00 found no room" in plan.reasons[""]

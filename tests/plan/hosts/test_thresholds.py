@@ -8,7 +8,7 @@ import pytest
 from host_cluster import Cluster, queries
 
 from foretide.errors import InvalidConfig
-from foretide.plan.hosts.thresholds import Thresholds
+from foretide.plan.hosts.thresholds import Thresholds, ThresholdSettings
 
 T = queries(4)
 WHERE = {"feed": "h1", "q0": "h1", "q1": "h1", "q2": "h2", "q3": "h2"}
@@ -27,7 +27,13 @@ def test_local_waits_for_three_windows_then_sheds_to_the_target_and_rests() -> N
     cluster.loads |= {"q0": 0.8, "q2": 0.6}
     for _ in range(5):  # 25 s of the 30 s of grace
         assert planner.plan(T, cluster.window(), {}).executors == 2
-    assert planner.plan(T, cluster.window(), {}).executors is not None
+    rested = planner.plan(T, cluster.window(), {})
+    # h1 is at 0.9 and sheds q0, h2 is at 1.0 and sheds q1 and q3: 0.8 and 0.4 need a host each
+    assert rested.executors == 4
+    assert rested.placement is not None
+    moved = {n: rested.placement[n] for n in ("q0", "q1", "q3")}
+    assert moved["q1"] == moved["q3"] != moved["q0"]
+    assert not {("h1",), ("h2",)} & set(moved.values())
 
 
 def test_local_gives_back_an_idle_host_or_cancels() -> None:
@@ -49,7 +55,7 @@ def test_local_gives_back_an_idle_host_or_cancels() -> None:
 
 def test_global_does_not_see_one_overloaded_host_among_idle_ones() -> None:
     cluster = Cluster(T, {"feed": 0.1, "q0": 0.5, "q1": 0.35, "q2": 0.2, "q3": 0.1}, WHERE)
-    planner = Thresholds(scope="global")
+    planner = Thresholds(ThresholdSettings(scope="global"))
     for _ in range(5):
         plan = planner.plan(T, cluster.window(), {})
         cluster.apply(plan)
@@ -59,7 +65,7 @@ def test_global_does_not_see_one_overloaded_host_among_idle_ones() -> None:
 
 def test_global_scales_on_the_mean() -> None:
     cluster = Cluster(T, {"feed": 0.1, "q0": 0.4, "q1": 0.4, "q2": 0.5, "q3": 0.4}, WHERE)
-    planner = Thresholds(scope="global")
+    planner = Thresholds(ThresholdSettings(scope="global"))
     for _ in range(3):
         cluster.apply(planner.plan(T, cluster.window(), {}))
     assert max(cluster.utilization().values()) <= 0.6 + 1e-9
@@ -86,4 +92,4 @@ def test_nothing_moves_under_a_constant_load_and_the_state_comes_back() -> None:
 
 def test_unknown_scope() -> None:
     with pytest.raises(InvalidConfig, match="'local'"):
-        Thresholds(scope="regional")  # type: ignore[arg-type]
+        Thresholds(ThresholdSettings(scope="regional"))  # type: ignore[arg-type]

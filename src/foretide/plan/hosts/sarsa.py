@@ -24,6 +24,19 @@ class _Taken:
     failed: bool
 
 
+@dataclass(frozen=True, slots=True)
+class SarsaSettings(Rules):
+    """``Rules``, and the constants of learning (``rewards.Learning``). Tables have an entry for
+    every ``step`` of utilization.
+    """
+
+    impact: float = 0.2
+    duration: float = 80.0
+    beta: float = 0.1
+    penalty: float = -1.0
+    step: float = 0.05
+
+
 class Sarsa:
     """A reward table per host, made when the host comes and forgotten when it goes; the best action
     is taken, at once.
@@ -36,24 +49,12 @@ class Sarsa:
     Tables and what is pending are saved and restored. While no host is known it raises NotReady.
     """
 
-    def __init__(
-        self,
-        lower: float = 0.3,
-        upper: float = 0.8,
-        target: float = 0.6,
-        impact: float = 0.2,
-        duration: float = 80.0,
-        beta: float = 0.1,
-        penalty: float = -1.0,
-        step: float = 0.05,
-        grace_s: float = 30.0,
-        fill: float | None = None,
-        start_s: float = 120.0,
-        max_hosts: int = 10,
-    ) -> None:
-        self.rules = Rules(lower, upper, target, fill, grace_s, start_s, max_hosts)
-        self.learning = Learning(impact, duration, beta, penalty)
-        self.step = step
+    Settings = SarsaSettings
+
+    def __init__(self, settings: SarsaSettings | None = None) -> None:
+        self.rules = rules = settings or SarsaSettings()
+        self.learning = Learning(rules.impact, rules.duration, rules.beta, rules.penalty)
+        self.step = rules.step
         self.pending = Pending()
         self.tables: dict[str, RewardTable] = {}
         self._taken: dict[str, _Taken] = {}

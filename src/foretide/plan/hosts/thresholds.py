@@ -7,6 +7,7 @@ It decides when; the fleet decides what moves where. Replicas stay, operators an
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from foretide.errors import InvalidConfig
@@ -14,6 +15,24 @@ from foretide.history import History
 from foretide.model import Forecast, Plan
 from foretide.plan.hosts.assignment import HostAssignment, Pending, Rules
 from foretide.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdSettings(Rules):
+    """``Rules``, and when they are applied: to each host or to the mean of all, after how many
+    windows.
+    """
+
+    scope: Literal["local", "global"] = "local"
+    windows: int = 3
+
+    def __post_init__(self) -> None:
+        Rules.__post_init__(self)
+        if self.scope not in ("local", "global"):
+            raise InvalidConfig(
+                f"scope is {self.scope!r}: thresholds are 'local' (per host) or 'global' (the mean "
+                "of all hosts)"
+            )
 
 
 class Thresholds:
@@ -31,26 +50,12 @@ class Thresholds:
     windows and 30 s are ours. While no host is known it raises NotReady.
     """
 
-    def __init__(
-        self,
-        scope: Literal["local", "global"] = "local",
-        lower: float = 0.3,
-        upper: float = 0.8,
-        target: float = 0.6,
-        windows: int = 3,
-        grace_s: float = 30.0,
-        fill: float | None = None,
-        start_s: float = 120.0,
-        max_hosts: int = 10,
-    ) -> None:
-        if scope not in ("local", "global"):
-            raise InvalidConfig(
-                f"scope is {scope!r}: thresholds are 'local' (per host) or 'global' (the mean of "
-                "all hosts)"
-            )
-        self.scope = scope
-        self.rules = Rules(lower, upper, target, fill, grace_s, start_s, max_hosts)
-        self.windows = windows
+    Settings = ThresholdSettings
+
+    def __init__(self, settings: ThresholdSettings | None = None) -> None:
+        self.rules = settings or ThresholdSettings()
+        self.scope = self.rules.scope
+        self.windows = self.rules.windows
         self.pending = Pending()
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:

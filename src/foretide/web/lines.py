@@ -62,9 +62,11 @@ class ForecastLine(msgspec.Struct, gc=False):
 
 
 class PlanLine(msgspec.Struct, gc=False):
-    """The replicas of a Plan."""
+    """A Plan, as far as the page needs it."""
 
     replicas: dict[str, int]
+    executors: int | None = None
+    model_error: Count | None = None
 
 
 class DecisionLine(msgspec.Struct, gc=False):

@@ -96,6 +96,12 @@ def _run(run: RunInfo, now: Now) -> Iterator[Metric]:
         ({}, now.cost.static_peak),
     )
     yield _gauge("executors", "Executors running.", ({}, now.executors))
+    yield _gauge("executors_planned", "Executors of the last plan.", ({}, now.executors_planned))
+    yield _gauge(
+        "model_error_ratio",
+        "Median relative error of the planner's own model on what it had not seen.",
+        ({}, now.model_error),
+    )
     yield _gauge("task_slots", "Task slots of all executors.", ({}, now.slots))
     yield _gauge("lead_time_seconds", "Time until new capacity works.", ({}, now.lead_s))
 

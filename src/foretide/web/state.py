@@ -17,7 +17,7 @@ from foretide.figures.saving import saving
 from foretide.journal import Run
 from foretide.model import Array, Latency, Mode
 from foretide.quantities import merged_latency
-from foretide.web.lines import DecisionLine, SnapshotLine
+from foretide.web.lines import DecisionLine, PlanLine, SnapshotLine
 from foretide.web.records import (
     Columns,
     Cost,
@@ -96,6 +96,7 @@ class RunState:
         self._sources = [self.names.index(n) for n in run.topology.sources]
         self._outcomes: Counter[str] = Counter()
         self.last: DecisionLine | None = None
+        self._plan: PlanLine | None = None
 
     def add(self, decision: DecisionLine) -> None:
         """One window of the run."""
@@ -103,6 +104,7 @@ class RunState:
         overall = dict.fromkeys(OVERALL, np.nan)
         if self._ahead:
             overall["forecast"], overall["upper"] = self._ahead.pop(0)
+        self._plan = decision.plan or self._plan
         if decision.plan is not None and not self.shared_slots:
             self._planned = np.array(
                 [decision.plan.replicas.get(n, np.nan) for n in self.names], dtype=float
@@ -203,7 +205,7 @@ class RunState:
     def now(self, file: Journalled, decisions: int) -> Now:
         """Where the run stands after the last decision added."""
         v = dict(zip(OVERALL, self._values, strict=False))
-        last, ahead = self.last, self._ahead
+        last, ahead, plan = self.last, self._ahead, self._plan
         upper = [u for _, u in ahead if not np.isnan(u)]
         return Now(
             at=last.at if last else None,
@@ -224,6 +226,8 @@ class RunState:
             backlog=_known(v["backlog"]),
             processed=_known(v["processed"]),
             executors=_whole(v["executors"]),
+            executors_planned=plan.executors if plan else None,
+            model_error=plan.model_error if plan else None,
             slots=self._snapshot.slots if self._snapshot else None,
             lead_s=self._snapshot.lead_s if self._snapshot else None,
             latency=self._latency_now(),

@@ -7,7 +7,7 @@ COMPILE := $(BIN)/uv pip compile -q pyproject.toml --universal --generate-hashes
   --no-annotate --no-emit-package foretide
 LOCKS := requirements.lock requirements-run.lock requirements-build.lock
 
-.PHONY: demo test fast check audit wheel bench format lock clean
+.PHONY: demo test fast slow check audit wheel bench format lock clean
 
 demo: .venv/.core
 	@scripts/ensure-java
@@ -24,6 +24,13 @@ test: .venv/.dev
 fast: .venv/.dev
 	$(BIN)/pytest -n 2 -m "not spark and not slow" $(ARGS)
 
+# Hours on a small machine: every crash point, kills and a soak on Spark.
+slow: .venv/.dev
+	@scripts/ensure-java
+	$(BIN)/pytest -m "slow and not spark" tests/chaos
+	$(BIN)/python benchmarks/chaos.py --kills 100
+	$(BIN)/python benchmarks/soak.py
+
 check: .venv/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -38,7 +45,8 @@ wheel: .venv/.core
 
 bench: .venv/.dev
 	@scripts/ensure-java
-	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(BIN)/python $$b || exit 1; done
+	@for b in benchmarks/[a-z]*.py; do case $$b in */chaos.py|*/soak.py|*/power_cut.py) continue;; esac; \
+	  echo "== $$b"; $(BIN)/python $$b || exit 1; done
 
 format: .venv/.dev
 	$(BIN)/ruff check --fix -q

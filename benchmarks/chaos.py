@@ -236,7 +236,7 @@ class Chaos:
         moment = self.rng.choice(MOMENTS)
         come, before = moment_of(moment, disk, self.rng), disk.steps()
         driver.go()
-        deadline, recovered = time.monotonic() + 60, False
+        deadline, recovered = time.monotonic() + 45, False
         while driver.alive:
             if not recovered and disk.steps() > before:
                 recovered = True

@@ -7,7 +7,7 @@ import pytest
 from foretide.guards import View, effect
 from foretide.history import History
 from foretide.model import Plan, Sample, Snapshot
-from foretide.speedup import ceiling, full_throughput, useful
+from foretide.speedup import ceiling, full_throughput, slower, useful
 from foretide.topology import Operator, Topology
 
 ONE = Topology((Operator("a", max_replicas=32),))
@@ -79,3 +79,37 @@ def test_the_guard_takes_back_what_added_nothing_and_says_so() -> None:
     assert plan.replicas == {"a": 4}
     assert plan.reasons["a"].startswith("the backlog is long; 12 replicas process less than 4 did")
     assert effect()(Plan({"a": 3}), View(ONE, past, 0.0)) == Plan({"a": 3})
+
+
+def paced(windows: Sequence[tuple[int, float, float]]) -> History:
+    """Windows of 10 s: (replicas, events arrived, seconds that each spent here)."""
+    past = History(ONE)
+    for i, (replicas, arrived, sojourn_s) in enumerate(windows):
+        sample = Sample(arrived, arrived, 10.0, replicas, sojourn_s=sojourn_s)
+        past.append(Snapshot(10.0 * (i + 1), 10.0, {"a": sample}))
+    return past
+
+
+def test_a_change_that_made_events_slower_is_taken_back() -> None:
+    past = paced([(4, 400, 2.0)] * 4 + [(12, 420, 5.0)] * 4)
+    plan = effect()(Plan({"a": 12}), View(ONE, past, 0.0))
+    assert plan.replicas == {"a": 4}
+    assert plan.reasons["a"] == (
+        "events take 5.0 s with 12 replicas and took 2.0 s with 4: the change is taken back"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arrived", "sojourn_s"), [(900, 5.0), (400, 2.4), (400, 1.0)], ids=["load", "noise", "better"]
+)
+def test_slower_is_said_only_under_the_same_load_and_beyond_noise(
+    arrived: float, sojourn_s: float
+) -> None:
+    assert slower(paced([(4, 400, 2.0)] * 4 + [(12, arrived, sojourn_s)] * 4), "a") is None
+
+
+def test_it_ends_when_fewer_replicas_are_as_slow() -> None:
+    """Events have become dearer: back at 4 replicas they take as long."""
+    past = [(4, 400, 2.0)] * 4 + [(12, 400, 5.0)] * 4
+    assert useful(paced(past), "a", 12) == 4
+    assert useful(paced([*past, *[(4, 400, 9.0)] * 4]), "a", 12) == 12

@@ -16,7 +16,7 @@ from foretide.errors import InvalidConfig
 from foretide.history import History
 from foretide.model import Host, Plan
 from foretide.registry import Part, Registry
-from foretide.speedup import MEMORY, ceiling
+from foretide.speedup import MEMORY, verdicts
 from foretide.topology import Topology
 
 
@@ -200,10 +200,10 @@ def effect(memory: int = MEMORY) -> Guard:
         raise InvalidConfig(f"effect with a memory of {memory} windows: give 3 or more")
 
     def guard(plan: Plan, view: View) -> Plan:
-        for name, wanted in plan.replicas.items():
-            limit = ceiling(view.history, name, memory)
-            if limit is not None and wanted > limit.best.replicas:
-                plan = plan.but({name: limit.best.replicas}, str(limit))
+        for name in plan.replicas:
+            for verdict in verdicts(view.history, name, memory):
+                if plan.replicas[name] > verdict.best.replicas:
+                    plan = plan.but({name: verdict.best.replicas}, str(verdict))
         return plan
 
     return guard

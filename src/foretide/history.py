@@ -7,6 +7,7 @@ skipped in an average, never 0.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,9 +17,12 @@ from foretide.model import Array, Sample, Snapshot
 from foretide.quantities import RECENT, from_outside
 from foretide.topology import Topology
 
+SNAPSHOTS = 2000
+"""Whole snapshots that are remembered, at least; of older windows only the rates are."""
+
 
 class History:
-    """The last ``limit`` windows.
+    """The rates of the last ``limit`` windows, and the newest snapshots whole.
 
     >>> from foretide.topology import Operator
     >>> h = History(Topology((Operator("a"),)), limit=10)
@@ -32,10 +36,10 @@ class History:
     def __init__(self, topology: Topology, limit: int = 100_000) -> None:
         self.topology = topology
         self.limit = limit
-        self._windows: list[tuple[float, Snapshot | None]] = []
+        self._windows = array("d")
         self._seen: list[Snapshot] = []
-        self._rates: dict[str, list[float]] = {n: [] for n in topology.names}
-        self._offered: dict[str, list[float]] = {n: [] for n in topology.names}
+        self._rates = {n: array("d") for n in topology.names}
+        self._offered = {n: array("d") for n in topology.names}
         self._changed_at: float | None = None
 
     def append(self, snapshot: Snapshot) -> None:
@@ -49,9 +53,11 @@ class History:
         self._remember(at, None)
 
     def _remember(self, at: float, snapshot: Snapshot | None) -> None:
-        self._windows.append((at, snapshot))
+        self._windows.append(at)
         if snapshot is not None:
             self._seen.append(snapshot)
+        if len(self._seen) >= 2 * SNAPSHOTS:
+            del self._seen[:-SNAPSHOTS]
         for name in self.topology.names:
             rate = offered = math.nan
             if snapshot is not None:
@@ -64,7 +70,6 @@ class History:
             len(self._windows) >= 2 * self.limit
         ):  # trimming in bulk keeps every slice of the recent past O(its length)
             del self._windows[: -self.limit]
-            self._seen = [s for _, s in self._windows if s is not None] or self._seen[-1:]
             for series in (*self._rates.values(), *self._offered.values()):
                 del series[: -self.limit]
 
@@ -87,7 +92,7 @@ class History:
     def now(self) -> float:
         if not self._windows:
             raise NotReady("nothing was measured yet: no window has been read")
-        return self._windows[-1][0]
+        return self._windows[-1]
 
     @property
     def window_s(self) -> float:

@@ -27,6 +27,13 @@ WORSE = 0.9
 STEP = 1.5
 """Two numbers of replicas are compared for gain when one is this many times the other."""
 
+ALIKE = 0.2
+"""Loads that differ by less than this part are the same load ..."""
+LATER = 1.5
+"""... under which events that take this many times as long ..."""
+LATE_S = 0.5
+"""... and this many seconds longer are slower, not noise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Full:
@@ -105,7 +112,62 @@ def ceiling(history: History, name: str, memory: int = MEMORY) -> Ceiling | None
     return None
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Seconds that an event spent at an operator with ``replicas``, while ``rate`` events/s came."""
+
+    replicas: int
+    rate: float
+    sojourn_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Slower:
+    """Events took longer with ``tried`` replicas than with fewer of them under the same load."""
+
+    best: Pace
+    tried: Pace
+
+    def __str__(self) -> str:
+        return (
+            f"events take {self.tried.sojourn_s:.1f} s with {self.tried.replicas} replicas and took "
+            f"{self.best.sojourn_s:.1f} s with {self.best.replicas}: the change is taken back"
+        )
+
+
+def slower(history: History, name: str, memory: int = MEMORY) -> Slower | None:
+    """A number of replicas with which events took longer than with fewer under the same load; None
+    when there is none. Each needs ``KEPT`` settled windows, and its newest ones count.
+    """
+    windows: dict[int, list[tuple[float, float]]] = {}
+    before: Sample | None = None
+    for snapshot in history.recent(memory):
+        sample = snapshot.samples[name]
+        if before is not None and before.replicas == sample.replicas and sample.sojourn_s:
+            rate = sample.arrived / snapshot.window_s
+            windows.setdefault(sample.replicas, []).append((rate, sample.sojourn_s))
+        before = sample
+    paces = [
+        Pace(r, sum(a for a, _ in seen[-KEPT:]) / KEPT, sum(s for _, s in seen[-KEPT:]) / KEPT)
+        for r, seen in sorted(windows.items())
+        if len(seen) >= KEPT
+    ]
+    for i, best in enumerate(paces):
+        for tried in paces[i + 1 :]:
+            alike = abs(tried.rate - best.rate) <= ALIKE * best.rate
+            late_s = tried.sojourn_s - best.sojourn_s
+            if alike and late_s > max(LATE_S, (LATER - 1) * best.sojourn_s):
+                return Slower(best, tried)
+    return None
+
+
 def useful(history: History, name: str, most: int) -> int:
     """Replicas up to ``most`` that measured speed-up says are worth having."""
-    limit = ceiling(history, name)
-    return most if limit is None or most <= limit.best.replicas else limit.best.replicas
+    limits = [found.best.replicas for found in verdicts(history, name)]
+    return min([most, *limits])
+
+
+def verdicts(history: History, name: str, memory: int = MEMORY) -> list[Ceiling | Slower]:
+    """What is known against more replicas of an operator: each says why as a sentence."""
+    found = ceiling(history, name, memory), slower(history, name, memory)
+    return [verdict for verdict in found if verdict is not None]

@@ -3,70 +3,21 @@ never stops.
 """
 
 import json
-import os
-import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyspark
 import pytest
+from standalone import standalone
 
 pytestmark = pytest.mark.spark
-
-HOME = Path(pyspark.__file__).parent
-
-
-def address(log: Path, master: subprocess.Popen[bytes], limit_s: float = 120.0) -> str:
-    """Where the master listens: it takes a port that is free and writes it to its log."""
-    until = time.monotonic() + limit_s
-    while time.monotonic() < until and master.poll() is None:
-        if found := re.search(r"Starting Spark master at (spark://[\w.:]+)", log.read_text()):
-            return found[1]
-        time.sleep(0.1)
-    raise AssertionError(f"no master came up: {log.read_text()[-2000:]}")
 
 
 @pytest.fixture
 def master(tmp_path: Path) -> Iterator[str]:
-    """Master and two workers as processes; stopped by their own ids."""
-    environment = {
-        **os.environ,
-        "SPARK_HOME": str(HOME),
-        "PYSPARK_PYTHON": sys.executable,
-        "SPARK_DAEMON_MEMORY": "256m",
-    }
-    spark_class = str(HOME / "bin" / "spark-class")
-    place = ["--host", "127.0.0.1", "--webui-port", "0"]
-    started: list[subprocess.Popen[bytes]] = []
-    with open(tmp_path / "cluster.log", "ab") as log:
-
-        def start(name: str, *more: str) -> None:
-            command = [spark_class, f"org.apache.spark.deploy.{name}", *place, *more]
-            started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
-
-        try:
-            start("master.Master", "--port", "0")
-            url = address(tmp_path / "cluster.log", started[0])
-            for i in range(2):
-                start(
-                    "worker.Worker",
-                    "--work-dir",
-                    str(tmp_path / f"worker-{i}"),
-                    "--cores",
-                    "4",
-                    "--memory",
-                    "3g",
-                    url,
-                )
-            yield url
-        finally:
-            for process in reversed(started):
-                process.terminate()
-            for process in started:
-                process.wait(timeout=60)
+    with standalone(tmp_path) as url:
+        yield url
 
 
 def test_executors_come_and_go_with_replicas(master: str, tmp_path: Path) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+
+from foretide.errors import ActuationError
 from foretide.model import Plan
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.run.running import Running
+
+log = logging.getLogger(__name__)
 
 
 class PipelineActuator:
@@ -21,6 +26,17 @@ class PipelineActuator:
         total = plan.executors if plan.executors is not None else self.executors.wanted_for(slots)
         self.running.set_replicas(plan.replicas)
         self.executors.request(max(1, total), plan.release)
+
+    def resume(self) -> None:
+        """After a restart: the executors that hold the replicas last set. The ones before went with
+        the driver, and a plan that changes no replicas would not ask for them.
+        """
+        if not self.running.folder.saved_replicas():
+            return
+        try:
+            self.executors.request(self.executors.wanted_for(sum(self.running.replicas.values())))
+        except ActuationError as error:
+            log.warning("the replicas of the last run have no executors yet: %s", error)
 
 
 class ExecutorActuator:

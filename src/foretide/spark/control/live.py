@@ -155,10 +155,13 @@ class LiveRun:
                     recorder(decision, (journal.append, observe, learned.note))
 
                 system = self._with_past(run.started_at, running.started_at)
+                actuator = PipelineActuator(running, executors)
+                if self.mode == "act":
+                    actuator.resume()
                 loop = system.priced(self.prices).autoscaler(
                     running.topology,
                     probe,
-                    PipelineActuator(running, executors),
+                    actuator,
                     mode,
                     record,
                     train_beside=True,

@@ -65,7 +65,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
     from foretide.spark.control.live import LiveRun
 
     table = Table(folder / "tweets.sqlite")
-    pipeline = tweets(demo_load(duration_s), table, after_s=WARM_UP_S)
+    pipeline = tweets(demo_load(duration_s, WARM_UP_S), table, after_s=WARM_UP_S)
     source = pipeline.sources["stream"].open
     assert isinstance(source, Tweets)
     total = source.timetable.total
@@ -85,7 +85,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
         short_run=True,
         until_idle=True,
         preload=(tweets.__module__,),
-        past=demo_past(WARM_UP_S),
+        past=demo_past,
     )
     steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
     with ExitStack() as beside:

@@ -14,7 +14,7 @@ from foretide.errors import PipelineFailed
 from foretide.systems import System, system
 
 WINDOW_S = 5.0
-WARM_UP_S = 25.0
+WARM_UP_S = 20
 DRAIN_S = 180.0
 TARGET_LATENCY_S = 15.0
 PORTS_TRIED = 50

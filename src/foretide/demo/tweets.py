@@ -56,27 +56,28 @@ BIAS = -3.0
 COLUMNS = "id INTEGER, user INTEGER, created_at REAL, text TEXT, spam REAL, topic TEXT, print TEXT"
 
 
-SEASON_S, REST_S = 60, 25
+SEASON_S, HUMP_S = 60, 25
 REST, TOP = 20.0, 140.0
 PAST_SEASONS = 20
 
 
-def demo_load(duration_s: int, seed: int = 7) -> Load:
-    """Seasons of a minute, events/s: a rest at 20, then a hump up to 140, with 5 % noise."""
-    return Load("a hump every minute", _seasons(duration_s, seed))
-
-
-def demo_past(warm_up_s: float, seed: int = 8) -> Load:
-    """The load before the demo: the same seasons, in step with those that begin ``warm_up_s``
-    seconds after its start.
+def demo_load(duration_s: int, starts_s: int = 0, seed: int = 7) -> Load:
+    """Seasons of a minute, events/s: a rest at 20, then a hump up to 140, with 5 % noise. The load
+    begins ``starts_s`` seconds into a season.
     """
-    duration_s = PAST_SEASONS * SEASON_S - round(warm_up_s) % SEASON_S
-    return Load("the minutes before", _seasons(duration_s, seed))
+    return Load("a hump every minute", _seasons(starts_s, duration_s, seed))
 
 
-def _seasons(duration_s: int, seed: int) -> Array:
-    t = np.arange(duration_s) % SEASON_S
-    hump = np.sin(np.pi * np.maximum(t - REST_S, 0) / (SEASON_S - REST_S))
+def demo_past(elapsed_s: float, seed: int = 8) -> Load:
+    """The load before the instant ``elapsed_s`` seconds after a season began: the same seasons."""
+    until_s = round(elapsed_s)
+    starts_s = until_s % SEASON_S
+    return Load("the minutes before", _seasons(starts_s, PAST_SEASONS * SEASON_S, seed))
+
+
+def _seasons(starts_s: int, duration_s: int, seed: int) -> Array:
+    t = (starts_s + np.arange(duration_s)) % SEASON_S
+    hump = np.sin(np.pi * np.maximum(t - (SEASON_S - HUMP_S), 0) / HUMP_S)
     noise = 1 + 0.05 * np.random.default_rng(seed).standard_normal(duration_s)
     return np.maximum((REST + (TOP - REST) * hump**1.5) * noise, 0.0)
 

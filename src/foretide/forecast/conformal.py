@@ -126,10 +126,13 @@ class Conformal:
 
 
 def _level(recent: Array, windows: int) -> float:
-    """The mean rate of the last windows that were measured; never 0."""
-    last = np.asarray(recent[-windows:], dtype=float)
-    known = last[np.isfinite(last)]
-    return max(float(known.mean()) if len(known) else 0.0, 1e-9)
+    """The mean rate of the last windows that were measured, at least a tenth of the mean of the
+    last 300 and 1 event/s: after a silence the first error is not a multiple of nothing.
+    """
+    values = np.asarray(recent[-LEVEL_WINDOWS:], dtype=float)
+    last = values[-windows:]
+    means = [float(np.nanmean(part)) for part in (last, values) if np.isfinite(part).any()]
+    return max(1.0, *(mean * share for mean, share in zip(means, (1.0, 0.1), strict=False)), 0.0)
 
 
 class StepResiduals:

@@ -53,7 +53,8 @@ class LiveRun:
     ``until_idle`` ends the run when every generated load has come to its end and nothing waits any
     more. ``preload`` names modules that the operators' functions need, loaded once instead of in
     every worker. ``share`` of the events is promised within the target; ``spark_settings`` win over
-    Foretide's own. ``past`` is the load before the pipeline's start, for forecasters to learn from.
+    Foretide's own. ``past`` is the load until now, for forecasters to learn from; it may depend on the
+    seconds since the pipeline's first start.
     """
 
     pipeline: Pipeline
@@ -69,7 +70,7 @@ class LiveRun:
     prices: Prices = field(default_factory=Prices)
     share: float | None = None
     spark_settings: Mapping[str, str] = field(default_factory=dict)
-    past: Load | None = None
+    past: Load | Callable[[float], Load] | None = None
 
     @property
     def journal(self) -> Path:
@@ -179,14 +180,13 @@ class LiveRun:
 
     def _with_past(self, now: float, pipeline_started_at: float) -> System:
         """The system with the load before ``now``. A dated one is placed by its dates, and by the
-        time of day where it is older than a day; any other ended when the pipeline first started.
+        time of day where it is older than a day; any other ended just now.
         """
         if self.past is None:
             return self.system
-        age_s = now - pipeline_started_at
-        if self.past.started_at is not None:
-            age_s = (now - self.past.started_at - self.past.duration_s) % DAY_S
-        return self.system.remembering(self.past.before(age_s, self.window_s))
+        load = self.past if isinstance(self.past, Load) else self.past(now - pipeline_started_at)
+        ended_at = now if load.started_at is None else load.started_at + load.duration_s
+        return self.system.remembering(load.before((now - ended_at) % DAY_S, self.window_s))
 
     def _is_over(self, running: Running) -> bool:
         return running.has_failed or (self.until_idle and running.idle())

@@ -47,7 +47,7 @@ def test_one_json_object_and_nothing_else() -> None:
 def test_people_get_a_table_a_sentence_and_a_report(tmp_path: Path) -> None:
     page = tmp_path / "deep" / "page.html"
     text = invoke("stable", "--models", "basic,smooth", "--every", "10", "--report", str(page))
-    assert "erred least over 6 steps ahead" in text
+    assert "had the lowest error over 6 steps: WAPE " in text
     assert "smooth" in text
     assert "every 10th window" in text
     assert page.stat().st_size > 50_000

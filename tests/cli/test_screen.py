@@ -33,13 +33,13 @@ def decided(at: float, replicas: int, arrived: float = 50.0) -> Decision:
 def test_a_line_and_a_table_say_load_backlog_replicas_latency_and_why() -> None:
     assert (
         line(decided(110, 3), 100.0)
-        == "second 10: applied; a 5/s, 3 waiting, x3->4; latency p50/p90 0.9 / 2.0 s"
+        == "10 s: change applied; a 5/s, 3 waiting, x3->4; latency p50/p90 0.9 / 2.0 s"
     )
     console = Console(width=120, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     console.print(table(decided(110, 3), 100.0))
     console.file.close()
     shown = console.export_text()
-    for word in ("second 10: applied", "because", "0.9 / 2.0", " 3 ", " 4 "):
+    for word in ("10 s: change applied", "because", "0.9 / 2.0", " 3 ", " 4 "):
         assert word in shown
 
 

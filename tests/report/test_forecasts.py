@@ -42,7 +42,7 @@ def test_each_line_stands_at_the_window_it_speaks_of(every: int) -> None:
 
 def test_the_sentence_names_the_best_and_its_gain() -> None:
     assert re.match(
-        r"lr-lags erred least over 3 steps ahead: .*% of the load\. That is .*% less than repeating",
+        r"lr-lags had the lowest error over 3 steps: WAPE .* %\. That is .* % lower than repeating",
         verdict(found()),
     )
 

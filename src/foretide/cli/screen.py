@@ -1,4 +1,4 @@
-"""A live run on the terminal: a table of load, backlog, replicas, latency and reasons, and a
+"""A live run on the terminal: a table of load, backlog, replicas, latency and reasons, and the
 closing summary.
 """
 
@@ -17,7 +17,16 @@ from foretide.figures.metrics import figures
 from foretide.figures.record import RunRecord, end_to_end
 from foretide.figures.saving import against_static_peak, percent, plural
 from foretide.journal import Run
-from foretide.model import Decision, Latency
+from foretide.model import Decision, Latency, Outcome
+
+OUTCOMES: dict[Outcome, str] = {
+    "observed": "no plan due",
+    "waiting": "waiting",
+    "unchanged": "no change needed",
+    "advised": "change advised",
+    "applied": "change applied",
+    "failed": "failed",
+}
 
 
 def seconds(latency: Latency | None) -> str:
@@ -26,13 +35,9 @@ def seconds(latency: Latency | None) -> str:
 
 
 def table(decision: Decision, started_at: float = 0.0) -> RenderableType:
-    """One decision: a row per operator; under it why, with what changes in bold, and what failed or
-    was missing.
-    """
-    at = decision.at - started_at
-    shown = Table(
-        title=f"second {at:.0f}: {decision.outcome}", title_justify="left", box=box.ROUNDED
-    )
+    """One decision: a row per operator, then the reasons (changes in bold) and any error."""
+    title = f"{decision.at - started_at:.0f} s: {OUTCOMES[decision.outcome]}"
+    shown = Table(title=title, title_justify="left", box=box.ROUNDED)
     for column in ("operator", "load/s", "forecast/s", "backlog", "replicas", "plan", "latency s"):
         shown.add_column(column, justify="left" if column == "operator" else "right", no_wrap=True)
     lines: list[RenderableType] = [shown]
@@ -84,13 +89,13 @@ class Screen:
 
     def started(self, run: Run) -> None:
         self._started_at = run.started_at
-        told = Text.assemble(
+        intro = Text.assemble(
             run.name,
             " runs under ",
             (run.system, "bold"),
-            f", one step every {run.window_s:g} s; Ctrl-C ends it.",
+            f", one step every {run.window_s:g} s. Press Ctrl-C to stop.",
         )
-        self.console.print(told, soft_wrap=True)
+        self.console.print(intro, soft_wrap=True)
 
     def show(self, decision: Decision) -> None:
         if self.console.is_terminal:
@@ -105,9 +110,9 @@ def line(decision: Decision, started_at: float = 0.0) -> str:
     """One decision as one line, for logs.
 
     >>> line(Decision(12.0, "waiting", "act", error="read: too early"))
-    'second 12: waiting; read: too early'
+    '12 s: waiting; read: too early'
     """
-    parts = [f"second {decision.at - started_at:.0f}: {decision.outcome}"]
+    parts = [f"{decision.at - started_at:.0f} s: {OUTCOMES[decision.outcome]}"]
     if (snapshot := decision.snapshot) is not None:
         for name, sample in snapshot.samples.items():
             planned = (

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from foretide.figures.saving import percent, plural
 from foretide.forecast.evaluate import Score
 from foretide.forecast.leaderboard import Leaderboard
 from foretide.load import Load
@@ -35,7 +36,7 @@ def cell(score: Score, key: str) -> str:
     if value is None:
         return "-"
     if key in ("wape", "coverage"):
-        return f"{value:.1%}"
+        return f"{100 * value:.1f} %"
     if 0 < abs(value) < 0.001:
         return "0.000"
     return (
@@ -48,21 +49,19 @@ def cell(score: Score, key: str) -> str:
 
 
 def verdict(found: Leaderboard) -> str:
-    """Who erred least, and by how much less than repeating the last window."""
+    """The model with the lowest error, and how much lower it is than repeating the last window."""
     best = found.scores[0]
-    share = "" if best.wape is None else f": {best.wape:.1%} of the load"
-    sentence = (
-        f"{best.model} erred least over {found.horizon} step{'s' if found.horizon > 1 else ''} "
-        f"ahead{share}."
-    )
+    error = f"MAE {best.mae:.3g}/s" if best.wape is None else f"WAPE {100 * best.wape:.2g} %"
+    sentence = f"{best.model} had the lowest error over {plural(found.horizon, 'step')}: {error}."
     basic = next((s for s in found.scores if s.model == "basic"), None)
     if basic is not None and basic is not best and basic.mae > 0:
-        sentence += f" That is {1 - best.mae / basic.mae:.0%} less than repeating the last window."
+        lower = percent(1 - best.mae / basic.mae)
+        sentence += f" That is {lower} lower than repeating the last window."
     return sentence
 
 
 def write_forecasts(path: Path | str, load: Load, found: Leaderboard, command: str = "") -> Path:
-    """The page as one file that asks nobody for anything."""
+    """The page as one self-contained file."""
     return save(path, render_forecasts(load, found, command))
 
 
@@ -78,7 +77,7 @@ def render_forecasts(load: Load, found: Leaderboard, command: str = "") -> str:
     facts = (
         ("load", load.name),
         ("rows", f"{len(load):,} of {load.interval_s:g} s"),
-        ("horizon", f"{found.horizon} windows"),
+        ("horizon", plural(found.horizon, "window")),
         (
             "origins",
             "every window of the last sixth"
@@ -94,14 +93,14 @@ def render_forecasts(load: Load, found: Leaderboard, command: str = "") -> str:
         ),
         "TABLE": f"<thead><tr><th>model</th>{head}</tr></thead><tbody>{rows}</tbody>",
         "COMMAND": f"Made with: <code>{html.escape(command)}</code>" if command else "",
-        "DATA": json.dumps(_data(found), separators=(",", ":"), allow_nan=False).replace(
+        "DATA": json.dumps(_data(load, found), separators=(",", ":"), allow_nan=False).replace(
             "<", "\\u003c"
         ),
     }
-    return assembled("forecast.html", parts, ("forecast.js",))
+    return assembled("forecast.html", parts, ("time.js", "forecast.js"))
 
 
-def _data(found: Leaderboard) -> dict[str, Any]:
+def _data(load: Load, found: Leaderboard) -> dict[str, Any]:
     """Truth and forecasts by the window they speak of, one line per step ahead shown: the first and
     the last.
     """
@@ -124,6 +123,8 @@ def _data(found: Leaderboard) -> dict[str, Any]:
         models.append({"model": score.model, **lines})
     return {
         "window": windows.tolist(),
+        "interval_s": load.interval_s,
+        "started_at": load.started_at,
         "truth": series_of(_joined(truth)[windows - first]),
         "steps": steps,
         "models": models,

@@ -21,14 +21,18 @@ from foretide.figures.comparison import Comparison
 from foretide.figures.record import RunRecord
 from foretide.figures.summary import Balance, Summary, summarize
 from foretide.model import Array
+from foretide.report.families import family
 from foretide.report.words import FIGURES, verdict
 from foretide.topology import Topology
+
+CLOCK_S = 1e8
+"""Instants below this are seconds since the start of a scripted run, not times of day."""
 
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What a report shows. ``facts`` are label and value pairs under the title; ``command`` is what
-    produced it.
+    """What a report shows. ``facts`` are label and value pairs under the title, ``command`` is what
+    produced it, ``started_at`` the UTC time at which the runs start, where they have one.
     """
 
     title: str
@@ -37,6 +41,7 @@ class Page:
     facts: tuple[tuple[str, str], ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     command: str = ""
+    started_at: float | None = None
 
 
 def of_comparison(comparison: Comparison, command: str = "") -> Page:
@@ -52,7 +57,15 @@ def of_comparison(comparison: Comparison, command: str = "") -> Page:
     )
     runs = comparison.runs
     title = runs[0].system if len(runs) == 1 else f"{len(runs)} systems"
-    return Page(f"{title} on {case.app}", case.topology, runs, facts, comparison.left_out, command)
+    return Page(
+        f"{title} on {case.app}",
+        case.topology,
+        runs,
+        facts,
+        comparison.left_out,
+        command,
+        case.started_at,
+    )
 
 
 def of_journal(path: Path | str, command: str = "") -> Page:
@@ -84,9 +97,10 @@ def of_journal(path: Path | str, command: str = "") -> Page:
             "none" if run.target_latency_s is None else f"{run.target_latency_s:g} s",
         ),
     )
-    return Page(
-        f"{run.system} on {run.name}", run.topology, (summarize(record),), facts, {}, command
-    )
+    small = summarize(record)
+    started_at = small.started_at if run.started_at >= CLOCK_S else None
+    title = f"{run.system} on {run.name}"
+    return Page(title, run.topology, (small,), facts, {}, command, started_at)
 
 
 def write(path: Path | str, page: Page) -> Path:
@@ -119,7 +133,7 @@ def render(page: Page) -> str:
         "FACTS": facts,
         "DATA": _data(page),
     }
-    return assembled("page.html", parts, ("bars.js", "report.js"))
+    return assembled("page.html", parts, ("time.js", "bars.js", "report.js"))
 
 
 def assembled(template: str, parts: Mapping[str, str], scripts: Sequence[str]) -> str:
@@ -148,6 +162,7 @@ def _data(page: Page) -> str:
         "runs": [_run(r) for r in page.runs],
         "left_out": dict(page.left_out),
         "figures": [asdict(f) for f in FIGURES],
+        "started_at": page.started_at,
         "command": page.command,
     }
     return json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
@@ -159,7 +174,10 @@ def _run(run: Summary) -> dict[str, Any]:
         "figures": {
             k: _number(v) if isinstance(v, float) else v for k, v in run.figures.as_dict().items()
         },
+        "family": family(run.system),
         "short": run.short,
+        "share": run.share,
+        "shared_slots": run.shared_slots,
         "optimum_cost": run.optimum_cost,
         "cost_changes": run.cost_changes,
         "window_s": run.window_s,

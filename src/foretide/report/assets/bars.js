@@ -1,14 +1,26 @@
-"use strict";
-/* What is not a time series: cost bars, latency ranges, busy time per replica, the table, the decisions. */
+/* What is not a time series: frontier, cost bars, latency ranges, busy time per replica, the table, the decisions. */
 const data = JSON.parse(document.getElementById("data").textContent);
 const runs = data.runs;
 const $ = (id) => document.getElementById(id);
-const tone = (i) => `var(--c${i % 10})`;
+/* One hue per family of systems; its members differ in lightness and in the dashes of their lines. */
+const HUES = { Foretide: 212, forecasting: 28, "rate or queueing model": 152, reactive: 316, "host thresholds": 258, learning: 187, fixed: 0, limit: 0, other: 48 };
+const GREY = new Set(["fixed", "limit"]);
+const member = (i) => runs.slice(0, i).filter((r) => r.family === runs[i].family).length;
+function tone(i) {
+  const { family } = runs[i],
+    dark = document.documentElement.dataset.theme === "dark",
+    many = runs.filter((r) => r.family === family).length;
+  const light = (dark ? 76 : 36) + (dark ? -1 : 1) * (many > 1 ? (20 * member(i)) / (many - 1) : 6) * (family === "limit" ? 0 : 1);
+  return `hsl(${HUES[family] ?? 48} ${GREY.has(family) ? 4 : 72}% ${light}%)`;
+}
 
 function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (name === "tone") made.style.setProperty("--tone", value);
+    if (name === "run") {
+      made.dataset.run = value;
+      made.style.setProperty("--tone", tone(value));
+    }
     else if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
     else made.setAttribute(name, value);
   }
@@ -29,24 +41,22 @@ function short(value, digits = 3) {
 const FORMS = {
   money: (v) => short(v),
   ratio: (v) => v.toFixed(2),
-  share: (v) => (v === 0 || Math.abs(v) >= 0.9995 ? (100 * v).toFixed(0) : (100 * v).toFixed(1)) + " %",
+  share: (v) => percent(v),
   count: (v) => v.toLocaleString("en"),
   ms: (v) => ms(v),
   seconds: (v) => short(v),
 };
 
+/* Rounded down, so that a share never reads better than it is: one decimal, two near 100 %. */
+function percent(share) {
+  const digits = share >= 0.99 && share < 1 ? 2 : 1;
+  return Number((Math.floor(share * 100 * 10 ** digits + 1e-6) / 10 ** digits).toFixed(digits)) + " %";
+}
+
 function ms(value) {
   if (value === null || value === undefined) return "–";
   if (value >= 1000) return short(value / 1000) + " s";
   return short(value) + " ms";
-}
-
-function clock(seconds) {
-  const s = Math.round(seconds),
-    two = (n) => String(n).padStart(2, "0");
-  if (s >= 172800) return Math.floor(s / 86400) + "d " + two(Math.floor((s % 86400) / 3600)) + "h";
-  const tail = two(Math.floor((s % 3600) / 60)) + ":" + two(s % 60);
-  return s >= 3600 ? Math.floor(s / 3600) + ":" + tail : tail;
 }
 
 /* Operators that get a chart of their own: all, or the twelve that most replicas worked for, in the pipeline's order. */
@@ -64,6 +74,81 @@ const busiest = (() => {
 
 function drawn(id) {
   $(id).dataset.drawn = "true";
+}
+
+/* Cost against the share of events within the target: up and to the left is better. */
+function drawFrontier() {
+  const known = runs.map((_, i) => i).filter((i) => runs[i].figures.cost_ratio !== null && runs[i].figures.slo_share !== null);
+  if (known.length < 2) return $("frontier-section").remove();
+  const box = $("frontier"),
+    width = Math.max(320, box.clientWidth),
+    height = 380,
+    [left, right, top, bottom] = [58, 22, 18, 42];
+  const cost = (i) => runs[i].figures.cost_ratio,
+    share = (i) => runs[i].figures.slo_share;
+  /* Half of the height up to 90 %, then a part of its own for every further nine. */
+  const nines = (s) => (s <= 0.9 ? (2 * s) / 0.9 : 1 - Math.log10(Math.max(1 - s, 1e-4)));
+  const most = Math.max(...known.map(cost)) * 1.06,
+    least = Math.min(...known.map(cost), 1) * 0.94,
+    wide = most / least > 6;
+  const along = (v) => (wide ? Math.log(v / least) / Math.log(most / least) : (v - least) / (most - least));
+  const x = (v) => left + along(v) * (width - left - right),
+    y = (s) => height - bottom - (nines(s) / 5) * (height - top - bottom);
+  const svg = drawing("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "cost against share of events within the target" });
+  for (const [s, label] of [[0, "0 %"], [0.5, "50 %"], [0.9, "90 %"], [0.99, "99 %"], [0.999, "99.9 %"], [1, "100 %"]]) {
+    svg.append(drawing("line", { class: "rule", x1: left, x2: width - right, y1: y(s), y2: y(s) }), drawing("text", { class: "tick", x: left - 8, y: y(s) + 4, "text-anchor": "end" }, label));
+  }
+  for (const v of costTicks(least, most, wide))
+    svg.append(drawing("line", { class: "rule", x1: x(v), x2: x(v), y1: top, y2: height - bottom }), drawing("text", { class: "tick", x: x(v), y: height - bottom + 18, "text-anchor": "middle" }, `${v} ×`));
+  svg.append(drawing("text", { class: "tick", x: width - right, y: height - 6, "text-anchor": "end" }, "cost, times the optimum"));
+  const promise = runs[0].share;
+  svg.append(drawing("line", { class: "promise", x1: left, x2: width - right, y1: y(promise), y2: y(promise) }));
+  const best = known.filter((i) => !known.some((j) => j !== i && cost(j) <= cost(i) && share(j) >= share(i) && (cost(j) < cost(i) || share(j) > share(i)))).sort((a, b) => cost(a) - cost(b));
+  svg.append(drawing("polyline", { class: "front", points: best.map((i) => `${x(cost(i))},${y(share(i))}`).join(" ") }));
+  const taken = [];
+  for (const i of known) taken.push({ from: x(cost(i)) - 6, size: 12, y: y(share(i)) + 4 });
+  for (const i of [...known].sort((a, b) => share(b) - share(a) || cost(a) - cost(b))) {
+    const [px, py] = [x(cost(i)), y(share(i))];
+    const short = runs[i].short === null ? "" : `; ran short: ${runs[i].short}`;
+    const title = drawing("title", {}, `${runs[i].system}: ${cost(i).toFixed(2)} times the optimum, ${percent(share(i))} in target${short}`);
+    const dot = drawing("circle", { class: runs[i].short === null ? "dot" : "dot short", cx: px, cy: py, r: 6 });
+    dot.dataset.run = i;
+    dot.style.setProperty("--tone", tone(i));
+    dot.append(title);
+    svg.append(dot, ...label(runs[i].system, px, py, { left, right: width - right, top, bottom: height - bottom - 4 }, taken));
+  }
+  box.append(svg);
+  const families = [...new Set(known.map((i) => runs[i].family))];
+  box.append(element("div", { class: "key" }, ...families.map((f) => element("span", { run: known.find((i) => runs[i].family === f) }, element("i", { class: "family" }), f)), element("span", {}, "hollow: ran short")));
+  box.dataset.chart = "frontier";
+  drawn("frontier");
+}
+
+function costTicks(least, most, wide) {
+  const steps = wide ? [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500] : [...Array(60)].map((_, k) => Math.round((k + 1) * (most - least > 2.5 ? 5 : 2)) / 10);
+  return steps.filter((v) => v >= least && v <= most);
+}
+
+/* A name beside its point, at the nearest place where it covers no other; a line leads to it from afar. */
+function label(name, px, py, bounds, taken) {
+  const size = name.length * 6.4 + 4;
+  const free = (from, y) =>
+    from >= bounds.left && from + size <= bounds.right && y >= bounds.top && y <= bounds.bottom && !taken.some((b) => Math.abs(b.y - y) < 13 && b.from < from + size && from < b.from + b.size);
+  const places = [];
+  for (let k = 0; k < 16; k++)
+    for (const y of k ? [py + 4 - 13 * k, py + 4 + 13 * k] : [py + 4]) for (const from of [px + 10 + 3 * k, px - 10 - 3 * k - size]) places.push({ from, y, far: k });
+  const place = places.find((p) => free(p.from, p.y)) ?? places[0];
+  taken.push({ from: place.from, size, y: place.y });
+  const near = place.from > px ? place.from - 2 : place.from + size;
+  const lead = place.far > 1 ? [drawing("line", { class: "lead", x1: px, y1: py, x2: near, y2: place.y - 4 })] : [];
+  return [...lead, drawing("text", { class: "name", x: place.from, y: place.y }, name)];
+}
+
+function drawing(tag, attributes, text) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
 }
 
 function drawCost() {
@@ -87,7 +172,7 @@ function drawCost() {
     $("cost").append(
       element(
         "div",
-        { class: "bar", tone: tone(i) },
+        { class: "bar", run: i },
         element("span", { title: system }, system),
         element("div", { class: "track" }, running, changes, line),
         element("span", { title: short(figures.cost) }, label),
@@ -150,7 +235,7 @@ function drawPercentiles() {
     $("percentiles").append(
       element(
         "div",
-        { class: "bar", tone: tone(i) },
+        { class: "bar", run: i },
         element("span", { title: runs[i].system }, runs[i].system),
         track,
         element("span", { title: "p99" }, ms(f.latency_p99_ms)),
@@ -190,7 +275,7 @@ function drawBalance() {
       box.append(
         element(
           "div",
-          { class: "balance-row", tone: tone(i) },
+          { class: "balance-row", run: i },
           element("span", {}, label, element("br"), `max/mean ${uneven.toFixed(2)}`),
           element("div", { class: "spark" }, ...bars),
         ),
@@ -230,9 +315,11 @@ function drawTable() {
   const rows = order.map((i) => {
     const cells = data.figures.map((f) => {
       const v = runs[i].figures[f.key];
-      return element("td", v !== null && v === best[f.key] ? { class: "best" } : {}, v === null ? "–" : FORMS[f.form](v));
+      const short = f.key === "saved_resources" && runs[i].short !== null;
+      const shown = short ? "ran short" : v === null ? "–" : FORMS[f.form](v);
+      return element("td", { ...(v !== null && v === best[f.key] ? { class: "best" } : {}), ...(short ? { title: runs[i].short } : {}) }, shown);
     });
-    return element("tr", {}, element("td", { tone: tone(i) }, element("i"), runs[i].system), ...cells);
+    return element("tr", {}, element("td", { run: i }, element("i"), runs[i].system), ...cells);
   });
   table.replaceChildren(element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
 }
@@ -255,8 +342,8 @@ function drawDecisions() {
     if (s.note) lines.push(element("p", { class: s.outcome === "failed" ? "failed" : "" }, s.note));
     return element(
       "li",
-      { tone: tone(s.i) },
-      element("time", {}, clock(s.at_s)),
+      { run: s.i },
+      element("time", {}, clockwork.write(clockwork.at(s.at_s))),
       element("span", { class: "who" }, `${s.system}${s.outcome === "advised" ? " advises" : ""}`),
       element("div", {}, ...lines),
     );

@@ -1,10 +1,11 @@
-"use strict";
 /* Truth and forecasts of the test part, for one step ahead at a time. */
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const shown = new Set(data.models.slice(0, 2).map((_, i) => i));
-let step = 0, drawn = null;
+let step = 0,
+  drawn = null;
+const clockwork = timeline(data.started_at);
 
 function button(text, pressed, press, tone) {
   const made = document.createElement("button");
@@ -29,9 +30,9 @@ function draw() {
     lines.push({ label: `${data.models[first].model}, upper`, values: data.models[first].upper[step], stroke: css(`--c${first % 10}`), dash: [2, 4], width: 1 });
   drawn = new uPlot({
     width: Math.max(260, box.clientWidth), height: 360, scales: { x: { time: false }, y: { range: (_, lo, hi) => [0, hi * 1.05 || 1] } },
-    axes: [{ ...axis }, { ...axis, size: 70 }],
-    series: [{ label: "window" }, ...lines.map(({ values, ...line }) => ({ spanGaps: false, points: { show: false }, ...line }))],
-  }, [data.window, ...lines.map((l) => l.values)], box);
+    axes: [{ ...axis, ...clockwork.axis }, { ...axis, size: 70 }],
+    series: [{ label: "time", value: (_, v) => (v === null ? "–" : clockwork.write(v)) }, ...lines.map(({ values, ...line }) => ({ spanGaps: false, points: { show: false }, ...line }))],
+  }, [data.window.map((w) => clockwork.at(w * data.interval_s)), ...lines.map((l) => l.values)], box);
   drawn.root.setAttribute("role", "img");
   drawn.root.setAttribute("aria-label", "forecast against truth");
   box.dataset.drawn = "true";

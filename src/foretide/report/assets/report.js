@@ -7,7 +7,7 @@ let percentile = "p99_ms";
 function firstChoice() {
   const share = (i) => runs[i].figures.slo_share ?? 0,
     ratio = (i) => runs[i].figures.cost_ratio ?? Infinity;
-  const better = (a, b) => (share(a) >= 0.95 && share(b) >= 0.95 ? ratio(a) - ratio(b) : share(b) - share(a) || ratio(a) - ratio(b));
+  const better = (a, b) => (runs[a].short === null && runs[b].short === null ? ratio(a) - ratio(b) : share(b) - share(a) || ratio(a) - ratio(b));
   return runs
     .map((_, i) => i)
     .sort(better)
@@ -15,23 +15,21 @@ function firstChoice() {
 }
 
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const color = (i) => css(`--c${i % 10}`);
 const faded = (hex, alpha) =>
   hex +
   Math.round(alpha * 255)
     .toString(16)
     .padStart(2, "0");
 const stepped = uPlot.paths.stepped({ align: -1 });
-const all = (values) =>
+/* All operators together; replicas that are slots which all of them share count once. */
+const all = (values, shared = false) =>
   Object.values(values).reduce(
-    (sum, v) => sum.map((s, i) => s + v[i]),
+    (sum, v) => sum.map((s, i) => (shared ? Math.max(s, v[i] ?? 0) : s + (v[i] ?? 0))),
     Object.values(values)[0].map(() => 0),
   );
 
 const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000];
-const TICKS_S = [
-  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000, 864000, 1728000,
-];
+const clockwork = timeline(data.started_at);
 
 /* One chart: `lines` are {label, values, stroke, ...}; a second call with the same id replaces the first. */
 function chart(id, title, lines, options = {}) {
@@ -47,7 +45,7 @@ function chart(id, title, lines, options = {}) {
     font: "11px system-ui",
   };
   const value = options.value ?? ((v) => short(v)),
-    first = runs[0].at_s;
+    first = runs[0].at_s.map(clockwork.at);
   const series = lines.map((l) => ({
     width: 1.6,
     spanGaps: false,
@@ -69,7 +67,7 @@ function chart(id, title, lines, options = {}) {
           : { range: (_, lo, hi) => [0, Math.max(hi || 0, options.least ?? 0) * 1.06 || 1] },
       },
       axes: [
-        { ...axis, incrs: TICKS_S, values: (_, at) => at.map(clock), space: 70 },
+        { ...axis, ...clockwork.axis },
         {
           ...axis,
           size: 64,
@@ -78,7 +76,7 @@ function chart(id, title, lines, options = {}) {
           ...(log ? { filter: (u, vs) => vs.map((v) => (Number.isInteger(Math.round(Math.log10(v) * 1e6) / 1e6) ? v : null)) } : {}),
         },
       ],
-      series: [{ label: "time", value: (_, v) => (v === null ? "–" : clock(v)) }, ...series],
+      series: [{ label: "time", value: (_, v) => (v === null ? "–" : clockwork.write(v)) }, ...series],
       hooks: {
         draw: [
           () => {
@@ -104,7 +102,7 @@ const perSystem = (values, extra = {}) =>
   runs
     .map((r, i) => ({ r, i }))
     .filter(({ i }) => shown.has(i))
-    .map(({ r, i }) => ({ label: r.system, values: values(r), stroke: color(i), ...(i >= 10 ? { dash: [9, 3] } : {}), ...extra }))
+    .map(({ r, i }) => ({ label: r.system, values: values(r), stroke: tone(i), ...(member(i) % 3 === 1 ? { dash: [9, 3] } : member(i) % 3 === 2 ? { dash: [2, 3] } : {}), ...extra }))
     .filter((l) => l.values && l.values.some((v) => v !== null));
 
 function needLines(need, optimum) {
@@ -131,7 +129,7 @@ function drawSeries() {
   chart(
     "replicas",
     "replicas of all operators against need",
-    [...needLines(all(first.need), all(first.optimum)), ...perSystem((r) => all(r.replicas), { paths: stepped })],
+    [...needLines(all(first.need), all(first.optimum)), ...perSystem((r) => all(r.replicas, r.shared_slots), { paths: stepped })],
     { height: 280, whole: true },
   );
   for (const operator of busiest)
@@ -173,6 +171,7 @@ function drawLatency() {
 
 function theme(name) {
   document.documentElement.dataset.theme = name;
+  for (const part of document.querySelectorAll("[data-run]")) part.style.setProperty("--tone", tone(Number(part.dataset.run)));
   drawSeries();
 }
 
@@ -206,7 +205,7 @@ function start() {
     );
   if (runs.length > 1)
     runs.forEach((r, i) => {
-      const button = element("button", { type: "button", tone: tone(i), "aria-pressed": String(shown.has(i)) }, element("i"), r.system);
+      const button = element("button", { type: "button", run: i, "aria-pressed": String(shown.has(i)) }, element("i"), r.system);
       button.addEventListener("click", () => {
         if (shown.has(i)) shown.delete(i);
         else shown.add(i);
@@ -233,6 +232,7 @@ function start() {
       : []),
     ...(data.command ? [element("p", {}, "Made with: ", element("code", {}, data.command))] : []),
   );
+  drawFrontier();
   drawCost();
   drawPercentiles();
   drawBalance();

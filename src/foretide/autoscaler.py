@@ -12,7 +12,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -164,9 +164,16 @@ class Autoscaler:
         return decision
 
     def _read(self, now: float, gap: str | None) -> Snapshot:
-        snapshot = self.probe.read(now)
-        if (gap := self._hung(now) or gap) is not None:
+        if gap is not None:  # read all the same, so that the next window starts here
+            with suppress(NotReady):
+                self.probe.read(now)
             raise NotReady(gap)
+        try:
+            snapshot = self.probe.read(now)
+        finally:
+            hung = self._hung(now)
+        if hung is not None:
+            raise NotReady(hung)
         if not isinstance(snapshot, Snapshot):
             raise InvalidRecord(
                 f"the probe returned {type(snapshot).__name__}: a probe returns a Snapshot, or "

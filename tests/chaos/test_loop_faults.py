@@ -101,9 +101,8 @@ def test_a_probe_that_hangs_leaves_two_gaps_and_replicas_as_they_were(
         )[1]
 
     seen = go(world, 30, 20, hang)
-    assert ["a read took 600 s" in (d.error or "") for d in seen[18:23]] == [
-        False, True, True, False, False,
-    ]  # fmt: skip
+    assert "a read took 600 s" in (seen[19].error or "")
+    assert [d.snapshot is None for d in seen[18:23]] == [False, True, True, False, False]
     assert {tuple(d.plan.replicas.values()) for d in seen[21:] if d.plan and not d.error}
 
 

@@ -35,13 +35,14 @@ from foretide.load import Load
 from foretide.spark.declare.generator import Generator
 from foretide.spark.edge.protocol import Position
 from foretide.spark.edge.recovery import Place, recover
-from foretide.spark.run.accounts import Accounts, Inputs
+from foretide.spark.run import arrivals
+from foretide.spark.run.accounts import Accounts
+from foretide.spark.run.arrivals import GeneratedFeed, OpenSource
 from foretide.spark.run.channels import Channel, Channels
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
 from foretide.spark.run.query import Facilities, OperatorQuery
 from foretide.spark.run.runners import Outcome
-from foretide.spark.run.stopping import Brake
 from foretide.spark.worker.columns import STAMP, TO
 
 EVENTS, PER_BATCH, RETAIN = 24, 6, 3
@@ -232,21 +233,28 @@ class Query(OperatorQuery):
         stateful: bool = False,
     ) -> None:
         producers, sources = inputs
-        self.name = name
-        self.wired = SimpleNamespace(  # type: ignore[assignment]
-            name=name, producers=producers, sources=sources, stateful=stateful, takes=StructType([])
+        traits = SimpleNamespace(wants_reports=False, keeps_keys=False)
+        step = SimpleNamespace(
+            kind="frame",
+            new_grouping=lambda name: SimpleNamespace(traits=traits),
+            grouped_by=lambda keeps: None,
         )
-        self.channels, self._use = channels, engine.facilities
-        self.outbox = engine.folder.edges.output(name)
-        self.checkpoint = engine.folder.checkpoint(name)
-        self.inbox = engine.folder.edges.input(name, producers)
-        self.in_flight, self.query, self._last_reported = None, None, -1
-        self.grouping, self._brake = None, Brake(name)  # type: ignore[assignment]
+        wired = SimpleNamespace(
+            name=name,
+            producers=producers,
+            sources=sources,
+            stateful=stateful,
+            step=step,
+            takes=StructType([]),
+        )
+        super().__init__(wired, channels, engine.facilities)  # type: ignore[arg-type]
+        feeds = [OpenSource(s.name, (GeneratedFeed(s.open, 0.0),)) for s in sources]
+        self.outside = arrivals.Outside(self.checkpoint, feeds)
         self._runner = self  # type: ignore[assignment]
         self.function, self.state, self.batch = function, engine.path / "state" / name, -1
 
-    def run(self, frame: Any, replicas: int, at: float, write: Callable[[Any], None]) -> Outcome:
-        rows = frame.rows if isinstance(frame, Rows) else frame
+    def run(self, portion: Any, write: Callable[[Any], None]) -> Outcome:
+        rows = portion.frame.rows if isinstance(portion.frame, Rows) else portion.frame
         if self.wired.stateful:
             self.add_up(rows)
         write([sent for row in rows for sent in self.function(row)])
@@ -279,9 +287,8 @@ class Engine:
         )  # fmt: skip
         self._declare()
         recover({n: self._place(q) for n, q in self.queries.items()})
-        inputs = {n: Inputs(q.wired.producers, ()) for n, q in self.queries.items()}
         manifests = {n: q.outbox.latest() for n, q in self.queries.items()}
-        self.accounts = Accounts(manifests, inputs, lambda name, delivery: None)
+        self.accounts = Accounts(manifests)
         object.__setattr__(self.facilities, "accounts", self.accounts)
         self.check_backlogs()
 

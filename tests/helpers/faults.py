@@ -70,7 +70,7 @@ class MeasuredWorld:
         self.inner.window_s = max(passed, 1e-9)
         window_s = passed if self._at is None else max(now - self._at, 1e-9)
         self._at = now
-        return replace(self.inner.read(now), window_s=window_s)
+        return replace(self.inner.read(self._passed), at=now, window_s=window_s)
 
 
 class FullDisk:

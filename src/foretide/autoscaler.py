@@ -8,6 +8,7 @@ are passed in.
 from __future__ import annotations
 
 import logging
+import math
 import signal
 import threading
 from collections import deque
@@ -27,6 +28,9 @@ from foretide.topology import Topology
 
 log = logging.getLogger(__name__)
 
+LONGEST_S = 3600.0
+"""The longest horizon that follows from a lead time and prices."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cadence:
@@ -37,7 +41,8 @@ class Cadence:
     Where a method counts windows and names no seconds, ``plan_every`` and ``horizon`` are windows,
     used while their seconds are None. What a model learns from is counted in windows: the last
     ``lookback`` are shown to it, and it learns anew every ``fit_every`` (None: never). ``scope``
-    says which operators' loads are forecast.
+    says which operators' loads are forecast. With ``after_lead_s`` the horizon follows the lead
+    time that is measured: so many seconds beyond the moment when capacity asked for now works.
     """
 
     horizon: int = 1
@@ -49,16 +54,17 @@ class Cadence:
     plan_every_s: float | None = None
     forecast_every_s: float | None = None
     observe_s: float | None = None
+    after_lead_s: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("horizon", "plan_every", "lookback", "fit_every"):
             if (windows := getattr(self, name)) is not None and windows < 1:
                 raise InvalidConfig(f"{name} is {windows}: give 1 window or more")
-        for name in ("horizon_s", "plan_every_s", "forecast_every_s", "observe_s"):
+        for name in ("horizon_s", "plan_every_s", "forecast_every_s", "observe_s", "after_lead_s"):
             if (seconds := getattr(self, name)) is not None and not seconds > 0:
                 raise InvalidConfig(f"{name} is {seconds:g}: give more than 0 seconds")
 
-    def fitted(self, window_s: float) -> Beat:
+    def fitted(self, window_s: float, lead_s: float | None = None) -> Beat:
         """The cadence in windows of ``window_s`` seconds, the nearest whole number of them.
 
         >>> Cadence(horizon_s=30.0, plan_every_s=30.0).fitted(10.0)
@@ -71,8 +77,12 @@ class Cadence:
             return otherwise if seconds is None else max(1, round(seconds / window_s))
 
         plan_every = windows(self.plan_every_s, self.plan_every)
+        horizon = windows(self.horizon_s, self.horizon)
+        if self.after_lead_s is not None:
+            reach_s = min((lead_s or 0.0) + self.after_lead_s, LONGEST_S)
+            horizon = 1 + math.ceil(reach_s / window_s - 1e-9)
         return Beat(
-            windows(self.horizon_s, self.horizon),
+            horizon,
             plan_every,
             max(plan_every, windows(self.forecast_every_s, plan_every)),
         )
@@ -136,7 +146,7 @@ class Autoscaler:
             snapshot = self._read(now, gap)
             self.history.append(snapshot)
             decision = replace(decision, snapshot=snapshot)
-            beat = self.cadence.fitted(snapshot.window_s)
+            beat = self.cadence.fitted(snapshot.window_s, snapshot.lead_s)
             if self._windows % beat.plan_every == 0:
                 stage = "forecast"
                 decision = replace(decision, forecasts=self._ahead(beat))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from foretide.autoscaler import Autoscaler, Cadence
+from foretide.autoscaler import LONGEST_S, Autoscaler, Cadence
 from foretide.errors import unknown
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
@@ -96,7 +96,39 @@ class System:
         """
         if "prices" not in PLANNERS.constants(self.planner) or "prices" in self.planner_constants:
             return self
-        return replace(self, planner_constants={**self.planner_constants, "prices": prices})
+        cadence = self.cadence
+        if cadence.after_lead_s is not None:
+            cadence = replace(cadence, after_lead_s=max(min(prices.break_even_s, LONGEST_S), 1e-3))
+        return replace(
+            self,
+            planner_constants={**self.planner_constants, "prices": prices},
+            cadence=cadence,
+        )
+
+    @property
+    def takes_target(self) -> bool:
+        """Whether the planner has a latency target."""
+        return bool({"target_s", "t_max_s"} & set(PLANNERS.constants(self.planner)))
+
+    @property
+    def keeps_promises(self) -> bool:
+        """Whether the planner plans for a share of the events within the target."""
+        return "share" in PLANNERS.constants(self.planner)
+
+    def promised(self, target_s: float | None, share: float | None = None) -> System:
+        """The system with its planner set to a latency target, and to the share of events that
+        keep it where the planner has one. None leaves what the system declares; a planner without
+        a target is left alone (see ``takes_target``).
+        """
+        takes = PLANNERS.constants(self.planner)
+        changes: dict[str, Any] = {}
+        if target_s is not None and "target_s" in takes:
+            changes["target_s"] = target_s
+        elif target_s is not None and "t_max_s" in takes:
+            changes |= {"t_max_s": target_s, "t_min_s": 0.45 * target_s}  # DRS: 450 of 1000 ms
+        if share is not None and "share" in takes:
+            changes["share"] = share
+        return replace(self, planner_constants={**self.planner_constants, **changes})
 
     def autoscaler(
         self,
@@ -132,6 +164,14 @@ _PA_SPS = Cadence(
 _BGELASOR = Cadence(horizon=10, lookback=100, fit_every=250, scope="operators")
 
 _BUILT_IN = (
+    System(
+        "foretide",
+        "a share of the events within a latency target at the least cost, ahead of the lead time",
+        "Foretide",
+        "foretide",
+        forecaster="levels",
+        cadence=Cadence(after_lead_s=Prices().break_even_s, lookback=300),
+    ),
     System(
         "bgelasor",
         "a recurrent network forecasts every operator, the cheapest way through the forecast is "
@@ -269,6 +309,9 @@ _BUILT_IN = (
         "clairvoyant",
     ),
 )
+
+DEFAULT_SYSTEM = "foretide"
+"""What a user gets without choosing."""
 
 SYSTEMS: dict[str, System] = {s.name: s for s in _BUILT_IN}
 

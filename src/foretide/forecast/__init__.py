@@ -159,6 +159,12 @@ FORECASTERS: Registry[Forecaster] = Registry(
             "stats",
         ),
         Part(
+            "levels",
+            _HERE + "levels:Levels",
+            "averages of several speeds with an upper quantile for every step",
+            "ours",
+        ),
+        Part(
             "auto",
             _HERE + "auto:Auto",
             "follows a small, fast set and uses the best of late",

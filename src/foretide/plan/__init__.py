@@ -9,6 +9,12 @@ PLANNERS: Registry[Planner] = Registry(
     "planner",
     (
         Part(
+            "foretide",
+            "foretide.plan.foretide:Foretide",
+            "a share of the events within a latency target, at the least cost",
+            "Foretide",
+        ),
+        Part(
             "static",
             "foretide.plan.static:Static",
             "the same replicas for every operator, always",

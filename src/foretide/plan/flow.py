@@ -70,8 +70,24 @@ class Flow:
         equation 7, which prints theta_p where the share that reaches i is meant). A shared ancestor
         counts once per path, with that path's share. Raises Infeasible when a loop never dies out.
         """
-        entering = [amounts.get(n, 0.0) for n in self.topology.names]
-        return dict(zip(self.topology.names, traffic(entering, self.routing).tolist(), strict=True))
+        entering = np.array([[amounts.get(n, 0.0) for n in self.topology.names]])
+        return dict(zip(self.topology.names, self.spread(entering)[0].tolist(), strict=True))
+
+    def spread(self, entering: Array) -> Array:
+        """``through`` for many amounts at once: rows are cases, columns operators in the topology's
+        order. Without loops one pass from the sources down does it, which is linear in the edges.
+        """
+        if self.topology.has_loop:
+            routing = self.routing
+            return np.array([traffic(row, routing) for row in entering])
+        place = {n: i for i, n in enumerate(self.topology.names)}
+        reached = np.array(entering, dtype=float).T.copy()
+        for name in self.topology.order:
+            for consumer in self.topology.successors(name):
+                share = self.selectivity.get((name, consumer), 0.0)
+                if share:
+                    reached[place[consumer]] += share * reached[place[name]]
+        return np.asarray(reached.T)
 
     def theta(self) -> dict[str, float]:
         """Share of the sources' events that reach each operator (PA-SPS, equation 5): 1 at a source

@@ -81,6 +81,7 @@ class Scenario:
     options: Mapping[str, Any] = field(default_factory=dict)
     lead_s: float | None = None
     cores: int | None = None
+    share: float = 0.99
 
     def __post_init__(self) -> None:
         if self.lead_s is not None and not (math.isfinite(self.lead_s) and self.lead_s >= 0):
@@ -192,6 +193,8 @@ def simulate(
     per_window = system.cadence.steps_per_window(case.window_s)
     environment, windows, need = new_environment(case, system), case.windows, case.needs()
     decisions: list[Decision] = []
+    if system.keeps_promises:
+        system = system.promised(case.app.target_latency_s, case.share)
     told = system.priced(case.prices).foreseeing(LoadFuture(0.0, case.window_s, need))
     loop = told.autoscaler(
         case.app.topology, environment, environment, mode="act", record=decisions.append

@@ -1,0 +1,246 @@
+"""Foretide's own planner: a share of the events within a latency target, at the least cost.
+
+It plans for the moment when what it asks for will work. Per step:
+
+1. The expected rate then, and its upper quantile; in between the level that the measured share of
+   events in time moves (``promise.level``). Where the target allows events to wait longer than
+   capacity takes to come, what comes unseen is nothing, and the expected rate is enough.
+2. The least replicas whose waiting times keep the share at that rate (``promise.tail``).
+3. Never less than works off what is due before the next plan can change anything (``promise.due``).
+4. The cheapest way through the needs of the horizon (lead time and break-even time); what is idle
+   stays until it has cost as much as stopping and starting it.
+5. Never more than adds something (``promise.limits``).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from foretide.errors import InvalidConfig, NotReady
+from foretide.history import History
+from foretide.model import Array, Forecast, Plan, Prices
+from foretide.plan.optimum import lead_windows, optimal_schedule, priced
+from foretide.plan.promise.due import due_work, stretch
+from foretide.plan.promise.level import Level
+from foretide.plan.promise.limits import most_useful
+from foretide.plan.promise.measured import Measured, measure
+from foretide.plan.promise.pending import Pending
+from foretide.plan.promise.tail import for_batches, for_tail
+from foretide.topology import Topology
+
+MEMORY = 4.0
+"""Break-even times over which it is counted how often a replica was needed."""
+RECENT = 300
+"""Windows from which the shape of bursts is taken."""
+
+
+class Foretide:
+    """``share`` of the events within ``target_s`` seconds at the least cost by ``prices``.
+
+    ``slack`` is the part of the target that waiting may plan to use; the rest is for what no model
+    foresees. ``quantile`` is that of the forecast's upper bound. A queue longer than ``usual`` times
+    that part of the target is worked off within ``drain`` targets, beside what arrives.
+    """
+
+    def __init__(
+        self,
+        target_s: float = 5.0,
+        share: float = 0.99,
+        prices: Prices | Mapping[str, float] | None = None,
+        slack: float = 0.8,
+        quantile: float = 0.98,
+        usual: float = 0.5,
+        drain: float = 1.5,
+    ) -> None:
+        if not target_s > 0:
+            raise InvalidConfig(f"target_s {target_s:g}: a latency target is more than 0 seconds")
+        if not 0 < share < 1:
+            raise InvalidConfig(f"share {share:g}: promise a share between 0 and 1, such as 0.99")
+        if not 0 < slack <= 1:
+            raise InvalidConfig(f"slack {slack:g}: need 0 < slack <= 1")
+        self.target_s, self.share, self.slack, self.quantile = target_s, share, slack, quantile
+        self.usual, self.drain = usual, drain
+        self.prices = priced(prices)
+        self.level = Level(share)
+        self._pending = Pending()
+        self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
+
+    def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
+        latest = history.latest
+        if latest.latency is not None:
+            self.level.see(latest.latency.count, latest.latency.within)
+        seen = measure(topology, history)
+        lead = lead_windows(latest.lead_s, latest.window_s)
+        mean, upper = self._rates(topology, history, forecasts, lead)
+        outlook = _Outlook(self, topology, history, seen, lead, mean, upper)
+        coming = np.array([self._pending.total(n, history.now) for n in topology.names])
+        wanted = np.maximum(outlook.need[0], outlook.floor)
+        held = self._held(history, wanted, outlook, seen.running + coming)
+        replicas, reasons = {}, {}
+        for i, name in enumerate(topology.names):
+            operator = topology[name]
+            most, limit = most_useful(operator, list(history.samples(name, RECENT)))
+            replicas[name] = int(min(max(held[i], operator.min_replicas), max(most, 1)))
+            reasons[name] = outlook.reason(i, int(wanted[i]), replicas[name])
+            if wanted[i] > most:
+                reasons[name] += f"; held at {most}: more than {limit} adds nothing"
+            self._pending.ask(
+                name,
+                int(seen.running[i]),
+                replicas[name],
+                history.now + (latest.lead_s or 0.0),
+            )
+        return Plan(replicas, reasons)
+
+    def _rates(
+        self,
+        topology: Topology,
+        history: History,
+        forecasts: Mapping[str, Forecast],
+        lead: int,
+    ) -> tuple[Array, Array]:
+        """Events/s offered to every operator from outside, expected and upper: rows are windows."""
+        missing = [n for n in topology.sources if n not in forecasts]
+        if missing:
+            raise NotReady(f"no forecast for {', '.join(missing)}: every source needs one")
+        steps = max(min(f.horizon for f in forecasts.values()), lead + 1)
+        mean = np.zeros((steps, len(topology.names)))
+        upper = np.zeros_like(mean)
+        place = {n: i for i, n in enumerate(topology.names)}
+        for name in topology.sources:
+            ahead = forecasts[name]
+            rates = np.array(ahead.mean)
+            high = np.array(ahead.upper) if ahead.upper is not None else rates
+            mean[:, place[name]] = _filled(rates, steps)
+            upper[:, place[name]] = _filled(high, steps)
+        return mean, upper
+
+    def _held(self, history: History, wanted: Array, outlook: _Outlook, asked: Array) -> Array:
+        """Replicas after the price of changes: the cheapest way through the horizon, and idle ones
+        stay until they have cost as much as a restart.
+        """
+        window_s, keep_s = history.window_s, self.prices.break_even_s
+        lead_s = history.latest.lead_s or 0.0
+        memory_s = max(MEMORY * keep_s, lead_s, window_s)
+        while self._wanted and self._wanted[0][0] <= history.now - memory_s + 1e-9:
+            self._wanted.popleft()
+        self._wanted.append((history.now, wanted))
+        known = [(at, w) for at, w in self._wanted if len(w) == len(wanted)]
+        past = np.array([w for _, w in known])
+        often = np.quantile(past, max(0.0, 1.0 - window_s / keep_s), axis=0, method="higher")
+        recent = past[[at > history.now - keep_s - 1e-9 for at, _ in known]].max(axis=0)
+        late_s = min(keep_s, lead_s)
+        late = past[[at > history.now - late_s - 1e-9 for at, _ in known]].max(axis=0)
+        held = np.maximum(wanted, np.minimum(asked, late))
+        held = np.maximum(held, np.minimum(outlook.seen.running, np.minimum(often, recent)))
+        prices = self.prices.per_window(history.window_s)
+        for i in np.flatnonzero(
+            (outlook.need[1:].max(axis=0, initial=0.0) > held) & (asked > held)
+        ):
+            way = optimal_schedule(
+                np.maximum(outlook.need[:, i], 1).astype(np.int64), prices, int(asked[i])
+            )
+            held[i] = max(held[i], min(asked[i], way[0]))
+        return np.asarray(held)
+
+    def state(self) -> dict[str, Any]:
+        """The level, so that a restarted run is as cautious as it was."""
+        return self.level.state()
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.level.restore(state)
+
+
+def _filled(values: Array, steps: int) -> Array:
+    """The first ``steps`` values, the last one repeated where there are fewer."""
+    return np.concatenate([values[:steps], np.full(max(0, steps - len(values)), values[-1])])
+
+
+class _Outlook:
+    """What the coming windows need, for all operators: ``need[h]`` replicas in the h-th window in
+    which capacity asked for now works, ``floor`` to work off what is due.
+    """
+
+    def __init__(
+        self,
+        planner: Foretide,
+        topology: Topology,
+        history: History,
+        seen: Measured,
+        lead: int,
+        mean: Array,
+        upper: Array,
+    ) -> None:
+        window_s, share = history.window_s, planner.share
+        self.history, self.seen, self.lead, self.planner = history, seen, lead, planner
+        self.lead_s = history.latest.lead_s
+        service_s = np.nan_to_num(seen.service_s)
+        through = seen.flow.spread(np.vstack([mean, upper]))
+        self.mean, self.upper = through[: len(mean)], through[len(mean) :]
+        load = max(float(mean[lead].sum()), 1e-12)
+        visits = self.mean[lead] / load
+        spare_s = planner.target_s - float(visits @ service_s)
+        if seen.batches:
+            spare_s -= float(np.nansum(seen.interval_s + seen.fixed_s))
+        self.delay = planner.slack * max(0.0, spare_s) / window_s
+        unseen = min(1.0, max(0.0, lead + 1 - self.delay))
+        self.caution = planner.level.value * unseen
+        shape = [stretch(history.load(RECENT), self.delay, planner.quantile)]
+        high = np.maximum(self.mean, self.upper * shape[0])
+        self.rates = self.mean + self.caution * (high - self.mean)
+        work = self.rates * service_s
+        self.work = work[lead:]
+        self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
+        self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
+        done_s = seen.running * (self.lead_s or 0.0) + np.array(
+            [
+                planner._pending.done_by(n, history.now, history.now + (self.lead_s or 0.0))
+                for n in topology.names
+            ]
+        )
+        due = due_work(seen.waiting, self.mean * window_s, seen.arrived, lead, self.delay)
+        late_s = np.maximum(0.0, due * service_s - done_s) / window_s
+        usual = planner.usual * self.delay * window_s * self.rates[lead] * service_s
+        spare = np.maximum(0.0, seen.waiting * service_s - usual) / (
+            planner.drain * planner.target_s
+        )
+        keeps = self.mean[lead] * service_s + spare
+        self.floor = np.ceil(np.maximum(late_s, np.where(spare > 0, keeps, 0.0)) * (1 - 1e-9))
+
+    def _for_promise(self, work: Array, visits: Array, spare_s: float, share: float) -> Array:
+        seen = self.seen
+        if seen.batches:
+            interval_s, fixed_s = np.nan_to_num(seen.interval_s), np.nan_to_num(seen.fixed_s)
+            enough = for_batches(work, interval_s, fixed_s, self.planner.target_s)
+            return np.maximum(1.0, np.ceil(enough * (1 - 1e-9)))
+        spare_s *= self.planner.slack
+        return np.maximum(1.0, for_tail(work, seen.scale_s, visits, spare_s, share))
+
+    def reason(self, i: int, wanted: int, replicas: int) -> str:
+        """One sentence with the numbers that decided."""
+        when = (
+            f"in {self.lead_s:.0f} s, when capacity asked for now would work"
+            if self.lead_s
+            else "next"
+        )
+        text = (
+            f"{self.mean[self.lead, i]:.1f} events/s expected {when}, "
+            f"{self.upper[self.lead, i]:.1f} at most: {int(self.need[0, i])} replicas keep "
+            f"{self.planner.share:.0%} within {self.planner.target_s:g} s at "
+            f"{self.rates[self.lead, i]:.1f} events/s"
+        )
+        waiting = self.seen.waiting[i]
+        if self.floor[i] > self.need[0, i]:
+            text += f"; {waiting:.0f} events wait and are due: {int(self.floor[i])} replicas"
+        elif waiting >= 1:
+            text += f"; {waiting:.0f} events wait"
+        if replicas > wanted:
+            text += (
+                f"; {replicas - wanted} idle stay for up to "
+                f"{self.planner.prices.break_even_s:.0f} s, cheaper than a restart"
+            )
+        return text

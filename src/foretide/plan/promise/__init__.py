@@ -1,0 +1,5 @@
+"""The parts of the promise: a share of the events within a latency target, at the least cost.
+
+One idea per file: the level that the measured share moves, replicas from a waiting-time tail, work
+that is due, replicas on their way, replicas that add nothing.
+"""

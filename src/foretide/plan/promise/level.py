@@ -1,0 +1,58 @@
+"""How cautious to be: a level that the measured share of events in time moves.
+
+Dual ascent on the price of a late event. With ``late`` the share of a window's events beyond the
+target and ``1 - share`` what the promise allows,
+
+    level <- clip(level + rate * (late - (1 - share)), least, most)
+
+so that a window in which all are late raises it by ``rate`` and one without any lowers it by ``rate
+* (1 - share)``: it rests where the promise is kept exactly, and a burst is answered at once. 0 plans
+for the expected rate, 1 for the upper quantile of the forecast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+
+class Level:
+    """The level between ``least`` and ``most``; windows that were not measured leave it as it is.
+
+    >>> level = Level(share=0.99)
+    >>> level.see(count=100.0, within=50.0)
+    >>> level.value
+    1.0
+    >>> for _ in range(10): level.see(count=100.0, within=100.0)
+    >>> round(level.value, 2)
+    0.8
+    """
+
+    def __init__(
+        self,
+        share: float = 0.99,
+        start: float = 1.0,
+        rate: float = 2.0,
+        least: float = 0.0,
+        most: float = 1.0,
+    ) -> None:
+        self.share, self.rate, self.least, self.most = share, rate, least, most
+        self.value = start
+
+    def see(self, count: float | None, within: float | None) -> None:
+        if count is None or within is None or not count > 0 or not math.isfinite(within / count):
+            return
+        late = 1.0 - min(1.0, within / count)
+        self.value = min(
+            self.most, max(self.least, self.value + self.rate * (late - (1.0 - self.share)))
+        )
+
+    def state(self) -> dict[str, Any]:
+        return {"level": self.value}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        value = float(state["level"])
+        if not math.isfinite(value):
+            raise ValueError(f"a level of {value} cannot be restored")
+        self.value = min(self.most, max(self.least, value))

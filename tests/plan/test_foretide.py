@@ -1,0 +1,121 @@
+"""The planner told as stories in the twin."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foretide.apps import app
+from foretide.apps.app import App
+from foretide.errors import InvalidConfig
+from foretide.figures.metrics import figures
+from foretide.history import History
+from foretide.load import Load
+from foretide.model import Forecast, Latency, Sample, Snapshot
+from foretide.plan.foretide import Foretide
+from foretide.sim.compare import Scenario, simulate
+from foretide.systems import SYSTEMS, system
+from foretide.topology import Operator, Topology
+
+ONE = Topology((Operator("a", max_replicas=50),))
+CHAIN: App = replace(app("chain"), target_latency_s=5.0)
+
+
+def seen(
+    arrived: float = 500.0, backlog: float = 0.0, replicas: int = 5, **more: object
+) -> History:
+    """Windows of 5 s; an event takes 40 ms."""
+    history = History(ONE)
+    sample = Sample(arrived, arrived, backlog, replicas, busy_s=arrived * 0.04, offered=arrived)
+    for i in range(1, 4):
+        history.append(Snapshot(5.0 * i, 5.0, {"a": sample}, **more))  # type: ignore[arg-type]
+    return history
+
+
+def steady(rate: float = 100.0, upper: float | None = None) -> dict[str, Forecast]:
+    high = rate if upper is None else upper
+    return {"a": Forecast((rate,) * 30, (high,) * 30)}
+
+
+def test_a_steady_load_gets_the_least_that_keeps_up() -> None:
+    plan = Foretide().plan(ONE, seen(), steady(100.0))
+    assert plan.replicas["a"] == 5
+    assert "99% within 5 s" in plan.reasons["a"].replace("99 %", "99%")
+
+
+def test_a_longer_lead_time_takes_more_of_the_uncertainty() -> None:
+    asked = [
+        Foretide().plan(ONE, seen(lead_s=lead), steady(100.0, 200.0)).replicas["a"]
+        for lead in (0.0, 10.0, 60.0)
+    ]
+    assert asked[0] < asked[1] <= asked[2]
+    reason = Foretide().plan(ONE, seen(lead_s=40.0), steady(100.0, 200.0)).reasons["a"]
+    assert "in 40 s, when capacity asked for now would work" in reason
+
+
+def test_events_that_wait_are_worked_off_within_the_target() -> None:
+    plan = Foretide().plan(ONE, seen(backlog=1000.0), steady(100.0))
+    assert plan.replicas["a"] * 5.0 / 0.04 >= 1000.0
+    assert "1000 events wait" in plan.reasons["a"]
+    quiet = Foretide().plan(ONE, seen(arrived=1.0, backlog=1000.0), steady(0.0))
+    assert quiet.replicas["a"] > 1, "a queue is a reason to act when nothing new comes"
+
+
+def test_it_never_asks_beyond_a_limit_and_says_which() -> None:
+    topology = Topology((Operator("a", max_replicas=3),))
+    plan = Foretide().plan(topology, seen(), steady(1000.0))
+    assert plan.replicas["a"] == 3
+    assert "held at 3" in plan.reasons["a"]
+
+
+def test_late_events_make_it_careful_and_its_caution_survives_a_restart() -> None:
+    planner = Foretide()
+    planner.level.value = 0.0
+    late = seen(lead_s=10.0, latency=Latency(100, 1, 1, 1, 1, within=0.0))
+    planner.plan(ONE, late, steady())
+    assert planner.level.value > 0.5
+    again = Foretide()
+    again.restore(planner.state())
+    assert again.level.value == planner.level.value
+
+
+def test_impossible_promises_are_sentences() -> None:
+    for wrong in ({"target_s": 0.0}, {"share": 1.0}, {"slack": 0.0}):
+        with pytest.raises(InvalidConfig):
+            Foretide(**wrong)  # type: ignore[arg-type]
+
+
+LOADS = {
+    "shift": np.repeat([40.0, 120.0, 40.0], 60),
+    "ramp": np.linspace(20.0, 150.0, 180),
+    "on-off": np.where(np.arange(180) % 60 < 30, 100.0, 10.0),
+    "quiet": np.concatenate([np.full(60, 80.0), np.zeros(60), np.full(60, 80.0)]),
+}
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("lead_s", [0.0, 10.0])
+def test_loads_it_was_never_tuned_on(load: str, lead_s: float) -> None:
+    case = Scenario(CHAIN, Load(load, LOADS[load]), 5.0, engine="fluid", lead_s=lead_s)
+    record = simulate(case, system("foretide"))
+    assert not [d.error for d in record.decisions if d.outcome == "failed"]
+    found = figures(record)
+    assert found.slo_share is not None
+    assert found.slo_share > (0.98 if lead_s == 0 else 0.75)
+    assert found.cost_ratio is not None
+    assert found.cost_ratio < 2.5
+    assert math.isfinite(found.cost or math.nan)
+
+
+def test_it_is_the_system_that_a_user_gets_without_choosing() -> None:
+    assert next(iter(SYSTEMS)) == "foretide"
+    promised = system("foretide").promised(3.0, 0.95)
+    planner = promised.new_planner()
+    assert isinstance(planner, Foretide)
+    assert (planner.target_s, planner.share) == (3.0, 0.95)
+    assert system("foretide").takes_target
+    assert not system("srea").takes_target
+    drs = system("drs").promised(2.0).planner_constants
+    assert (drs["t_max_s"], drs["t_min_s"]) == (2.0, 0.9)
+    assert system("srea").promised(2.0) == system("srea")

@@ -27,7 +27,9 @@ def _drop_stale(root: Path) -> None:
         try:
             if index.stat().st_mtime < newest:
                 index.unlink()
-        except OSError:  # another process dropped it first, or the folder is read-only: then it was installed whole
+        except OSError:
+            # Another process dropped it first, or the folder is read-only: an installed package,
+            # whose index is not stale.
             continue
 
 

@@ -63,8 +63,8 @@ class RecordingActuator:
 
 
 class ScriptedEnvironment:
-    """Probe and Actuator in one: ``load(at)`` events/s arrive at operators with fixed service times.
-    Queues are exact, per window.
+    """Probe and Actuator in one: ``load(at)`` events/s arrive at operators with fixed service
+    times. Queues are exact, per window.
 
     Every operator passes each event on to all its consumers. Replicas change at the next window.
     Use it to run a loop without an engine; the simulator is the faithful twin.

@@ -9,7 +9,8 @@ from foretide.load import load
 from foretide.topology import Operator, Topology
 
 NAMES = {
-    "twitter-linear", "twitter-complex", "dns", "logs", "insensitive", "sensitive", "opinion", "vld", "fpd", "chain", "two-paths",
+    "twitter-linear", "twitter-complex", "dns", "logs", "insensitive", "sensitive", "opinion",
+    "vld", "fpd", "chain", "two-paths",
     "loop-back", "ticks",
 }  # fmt: skip
 

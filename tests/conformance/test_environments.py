@@ -1,4 +1,4 @@
-"""One suite for every environment: simulations and scripts here, Spark in ``tests/spark/control``."""
+"""One suite for every environment: simulated and scripted here, Spark in ``tests/spark``."""
 
 from __future__ import annotations
 

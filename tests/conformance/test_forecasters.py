@@ -151,7 +151,7 @@ def test_same_seed_same_forecast_and_the_input_is_left_alone(part: Part) -> None
 
 @pytest.mark.parametrize("part", REGISTERED)
 def test_in_the_loop_with_an_upper_quantile(part: Part) -> None:
-    """Called window after window, as the loop does, each forecast is finite and soon has an upper."""
+    """Called every window, as the loop does, each forecast is finite and soon has an upper."""
     series = noise(90)
     series[70] = np.nan
     forecaster = Conformal(build(part), least=5)

@@ -14,7 +14,7 @@ from foretide.forecast.fft import Fourier
 
 
 def reference(rates: list[float], strongest: int, horizon: int) -> list[float]:
-    """Line by the normal equations, coefficients by their defining sums, plain Python throughout."""
+    """Line by the normal equations, coefficients by their defining sums, in plain Python."""
     n = len(rates)
     t_mean, y_mean = (n - 1) / 2, sum(rates) / n
     slope = sum((t - t_mean) * (y - y_mean) for t, y in enumerate(rates)) / sum(

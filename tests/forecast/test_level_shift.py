@@ -1,4 +1,6 @@
-"""Upper quantiles when the level of the load shifts: how soon they hold again, and how wide they are."""
+"""Upper quantiles when the level of the load shifts: how soon they hold again, and how wide they
+are.
+"""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def logistic(x: Array) -> Array:
 
 
 def gru(cells: object, way: int, rates: Array) -> Array:
-    """r = s(Wr x + Ur h + br); z likewise; n = tanh(Wn x + bn + r (Un h + cn)); h' = n + z (h - n)."""
+    """r = s(Wr x + Ur h + br), z likewise, n = tanh(Wn x + bn + r(Un h + cn)), h' = n + z(h-n)."""
     wx, wh, b, c = (
         np.asarray(getattr(cells, k)[way], dtype=float)
         for k in ("weight_ih", "weight_hh", "bias", "bias_n")

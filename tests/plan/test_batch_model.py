@@ -1,5 +1,5 @@
-"""The batch model against made-up truth with noise: what it learns on some loads and slots must hold
-on others.
+"""The batch model against made-up truth with noise: what it learns on some loads and slots must
+hold on others.
 """
 
 import math

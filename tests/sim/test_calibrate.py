@@ -1,4 +1,4 @@
-"""A twin of a pipeline whose costs are known finds them again, and foretells what it was not shown."""
+"""A twin fitted to a pipeline with known costs finds them, and predicts windows it did not see."""
 
 from dataclasses import replace
 from pathlib import Path

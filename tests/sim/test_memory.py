@@ -15,11 +15,13 @@ import numpy as np
 from foretide.apps import app
 from foretide.load import Load
 from foretide.sim.environment import Simulation
-environment = Simulation(app("twitter-linear"), Load("steady", np.full(10_000, {rate})), window_s=100.0, replicas={replicas})
+load = Load("steady", np.full(10_000, {rate}))
+environment = Simulation(app("twitter-linear"), load, window_s=100.0, replicas={replicas})
 for i in range(100):
     environment.read((i + 1) * 100.0)
 values, _ = environment.latencies_ms()
-print(len(values), int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read()).group(1)) / 1024)
+status = open("/proc/self/status").read()
+print(len(values), int(re.search(r"VmHWM:\\s+(\\d+)", status).group(1)) / 1024)
 """
 
 

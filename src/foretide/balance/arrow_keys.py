@@ -20,6 +20,12 @@ from foretide.balance.keys import Keys, mixed
 _NULL = np.uint64(0x9AE16A3B2F90404F)
 
 
+def _as_bytes(value: object) -> bytes:
+    if value is None:
+        return b""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
 def _digest(value: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(value, digest_size=8).digest(), "little")
 
@@ -61,9 +67,8 @@ def _distinct(values: pa.Array) -> Keys:
         )
         return _distinct(written)
     coded = values.dictionary_encode()
-    words = [b"" if v is None else v.encode() if isinstance(v, str) else bytes(v) if isinstance(v, bytes) else str(v).encode()
-             for v in coded.dictionary.to_pylist()]  # fmt: skip
-    table = np.array([_digest(word) for word in words] or [0], dtype=np.uint64)
+    words = coded.dictionary.to_pylist()
+    table = np.array([_digest(_as_bytes(word)) for word in words] or [0], dtype=np.uint64)
     return np.asarray(
         table[np.asarray(pc.fill_null(coded.indices, 0).to_numpy(zero_copy_only=False))]
     )

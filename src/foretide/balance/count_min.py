@@ -122,9 +122,7 @@ def shape(epsilon: float, delta: float) -> tuple[int, int]:
 def coefficients_of(rows: int, seed: int) -> Coefficients:
     """The hash functions of a seed: equal seeds share them, so that sketches can be merged."""
     rng = np.random.default_rng(seed)
-    return np.column_stack(
-        [rng.integers(1, PRIME, rows, dtype=np.uint64), rng.integers(0, PRIME, rows, dtype=np.uint64)]
-    )  # fmt: skip
+    return np.column_stack([rng.integers(least, PRIME, rows, dtype=np.uint64) for least in (1, 0)])
 
 
 class CountMin:

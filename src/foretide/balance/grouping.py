@@ -1,5 +1,5 @@
-"""The grouping interface, the traits by which a grouping says what it needs, and the feedback it gets
-after a batch: busy time and events per replica, and what each key cost.
+"""The grouping interface, the traits by which a grouping says what it needs, and the feedback it
+gets after a batch: busy time and events per replica, and what each key cost.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Load-aware grouping (PA-SPS, algorithm 1): each event to the replica of lowest utilization.
 
 Utilization of replica j is ``U_j = n_j * service_time_j / span_s``, where n_j events are assigned
-to it and service_time_j is the busy time it measured per event. The paper computes U from *processed* events and one
-mean service time: a slow replica then looks idle, because it processes little, and receives more.
-With assigned events and each replica's own service time it receives less, as meant.
+to it and service_time_j is the busy time it measured per event. The paper computes U from
+*processed* events and one mean service time: a slow replica then looks idle, because it processes
+little, and receives more. With assigned events and each replica's own service time it receives
+less, as meant.
 """
 
 from __future__ import annotations

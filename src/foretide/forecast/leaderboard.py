@@ -14,7 +14,7 @@ from foretide.parts import Forecaster
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """Scores, least absolute error first; the walk of each model to plot; who was left out and why."""
+    """Scores, lowest absolute error first; each model's walk, to plot; models left out and why."""
 
     horizon: int
     every: int

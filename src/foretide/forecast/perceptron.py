@@ -1,4 +1,4 @@
-"""scikit-learn regressors on one thread, with a fixed budget of rounds and no complaint about it."""
+"""A scikit-learn perceptron with a fixed number of training rounds and no warning about it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from foretide.model import Array
 
 
 class Perceptron:
-    """A multi-layer perceptron trained by L-BFGS for at most ``rounds`` rounds: stopping there is
-    meant, not a failure.
+    """A multi-layer perceptron trained by L-BFGS for at most ``rounds`` rounds. Stopping there is
+    intended, so the library's convergence warning is suppressed.
     """
 
     def __init__(self, hidden: tuple[int, ...], rounds: int, seed: int) -> None:
@@ -28,9 +28,7 @@ class Perceptron:
         )
 
     def fit(self, x: Array, y: Array, weights: Array | None = None) -> None:
-        """Learn; every pair counts the same, since not every release of the library takes weights
-        here.
-        """
+        """Train. ``weights`` are ignored: not every release of the library accepts them here."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             self._model.fit(x, y)

@@ -72,7 +72,7 @@ class Parts(NamedTuple):
 
 
 class Program(NamedTuple):
-    """The compiled functions of one shape. The first two take a leading axis: one entry per series."""
+    """The compiled functions of one shape. The first two take a leading axis over series."""
 
     start: Callable[[jax.Array], Progress]
     round: Callable[[Progress, Parts], tuple[Progress, jax.Array]]

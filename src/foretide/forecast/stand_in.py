@@ -1,4 +1,6 @@
-"""A stand-in forecaster until a slow learner is ready, so that a loop acts from its first window on."""
+"""A stand-in forecaster until a slow learner is ready, so that a loop acts from its first window
+on.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class CsvFormat:
             raise unknown("unit", self.unit, UNITS)
         if self.count_column is not None and self.rate_column is not None:
             raise InvalidConfig(
-                "--count-column and --rate-column exclude each other: give the one that the file has"
+                "--count-column and --rate-column exclude each other: give the one in the file"
             )
 
 
@@ -78,7 +78,7 @@ def read_csv(path: str | Path, form: CsvFormat | None = None) -> Load:
     elif asked is None and header[count].lower() == "rate" and interval_s != 1.0:
         notes.append(
             f"column '{header[count]}' of {path} is read as events per row of {interval_s:g} s, "
-            f"{counts.max() / interval_s:,.4g} events/s at the peak; if it holds events per second, "
+            f"{counts.max() / interval_s:,.4g} events/s at the peak; if it holds events/s, "
             f"give --rate-column {header[count]}"
         )
     dated = not numeric or stamps[0] >= _SINCE_1973["s"]

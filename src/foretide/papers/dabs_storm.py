@@ -152,7 +152,8 @@ def tables(
     done = side_by_side(run, cases, processes)
     means = [averaged(done[i : i + repeats]) for i in range(0, len(done), repeats)]
     return [
-        table(figure, dict(zip(STRATEGIES, means[i * len(STRATEGIES) :], strict=False))) for i, figure in enumerate(FIGURES)
+        table(figure, dict(zip(STRATEGIES, means[i * len(STRATEGIES) :], strict=False)))
+        for i, figure in enumerate(FIGURES)
     ]  # fmt: skip
 
 

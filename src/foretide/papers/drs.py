@@ -90,13 +90,19 @@ def figure_6(name: str, rate: float, seed: int) -> PublishedTable:
         rows.append(Row(colons(allocation), {**ours, "published best": "no"}, best))
     winner = min(found, key=lambda a: found[a])
     claims = [
-        Claim(f"the measured best of the six is the published one, {colons(PUBLISHED_BEST[name])} (here {colons(winner)})",
-              winner == PUBLISHED_BEST[name]),
-        *(
-            Claim(f"{told} advises the measured best of the six (advises {colons(advised[model])})", advised[model] == winner)
-            for model, told in (("mmk", "M/M/k"), ("gigk", "GI/G/k"))
+        Claim(
+            "the measured best of the six is the published one, "
+            f"{colons(PUBLISHED_BEST[name])} (here {colons(winner)})",
+            winner == PUBLISHED_BEST[name],
         ),
-    ]  # fmt: skip
+        *(
+            Claim(
+                f"{label} advises the measured best of the six (advises {colons(advised[model])})",
+                advised[model] == winner,
+            )
+            for model, label in (("mmk", "M/M/k"), ("gigk", "GI/G/k"))
+        ),
+    ]
     return PublishedTable(
         f"Figure 6, {name.upper()}: 22 processors at {rate:g}/s, means of 5 runs of 10 minutes",
         rows,
@@ -185,15 +191,18 @@ def figure_9(shape: str, seed: int) -> PublishedTable:
         decisions = looped(of, given, planner, (3, 5, 1), Cadence(), seed)
         changes = [i for i, d in enumerate(decisions, start=1) if d.outcome == "applied"]
         counts[w] = len(changes)
-        told = ", ".join(f"{i} to {colons(tuple((d.plan.replicas if d.plan else {}).values()))}"
-                         for i, d in enumerate(decisions, start=1) if d.outcome == "applied")  # fmt: skip
+        listed = ", ".join(
+            f"{i} to {colons(tuple((d.plan.replicas if d.plan else {}).values()))}"
+            for i, d in enumerate(decisions, start=1)
+            if d.outcome == "applied"
+        )
         over = [
             t
             for t in (sojourns_ms(decisions, i, i) for i in range(1, len(decisions) + 1))
             if t is not None
         ]
         ours: dict[str, Cell] = {
-            "re-allocations at minute": told or "none",
+            "re-allocations at minute": listed or "none",
             "mean sojourn ms": float(np.mean(over)),
             "minutes above 1 s": float(sum(t > 1000 for t in over)),
         }

@@ -136,7 +136,9 @@ def tables(
     for name, constants in LEARNING.items():
         wanted["rl", name] = HostRun("rl", constants, seconds=seconds)
     cases = [
-        HostRun(c.technique, c.constants, c.day, seed + i, c.seconds) for c in wanted.values() for i in range(repeats)
+        HostRun(c.technique, c.constants, c.day, seed + i, c.seconds)
+        for c in wanted.values()
+        for i in range(repeats)
     ]  # fmt: skip
     done = side_by_side(run, cases, processes)
     found = {key: averaged(done[i * repeats : (i + 1) * repeats]) for i, key in enumerate(wanted)}
@@ -203,9 +205,18 @@ def figure_4(local: Runs) -> PublishedTable:
 def figure_5(by: Mapping[str, Runs]) -> PublishedTable:
     wide, local = by["global"], by["local"]
     claims = (
-        Claim("global p90 latency is above local in every configuration", all(wide[c].p90_ms > local[c].p90_ms for c in CONFIGURATIONS)),
-        Claim("the most loaded host is above 0.7 on average", all(wide[c].highest > 0.7 for c in CONFIGURATIONS)),
-        Claim("default: utilization of local is above global", local[DEFAULT].mean > wide[DEFAULT].mean),
+        Claim(
+            "global p90 latency is above local in every configuration",
+            all(wide[c].p90_ms > local[c].p90_ms for c in CONFIGURATIONS),
+        ),
+        Claim(
+            "the most loaded host is above 0.7 on average",
+            all(wide[c].highest > 0.7 for c in CONFIGURATIONS),
+        ),
+        Claim(
+            "default: utilization of local is above global",
+            local[DEFAULT].mean > wide[DEFAULT].mean,
+        ),
     )  # fmt: skip
     published = {DEFAULT: {"utilization": 0.49, "p90 ms": 2340.0}}
     return PublishedTable(
@@ -222,12 +233,20 @@ def figure_6(by: Mapping[str, Runs]) -> PublishedTable:
     gains = {c: rl[c].mean - local[c].mean for c in CONFIGURATIONS}
     claims = (
         Claim("default: utilization of RL is above local", gains[DEFAULT] > 0),
-        Claim("default: p90 latency of RL is at most that of local (5 % for noise)", rl[DEFAULT].p90_ms <= 1.05 * local[DEFAULT].p90_ms),
-        Claim(f"RL gains utilization in every configuration ({', '.join(f'{g:+.3f}' for g in gains.values())})", min(gains.values()) > 0),
+        Claim(
+            "default: p90 latency of RL is at most that of local (5 % for noise)",
+            rl[DEFAULT].p90_ms <= 1.05 * local[DEFAULT].p90_ms,
+        ),
+        Claim(
+            "RL gains utilization in every configuration "
+            f"({', '.join(f'{g:+.3f}' for g in gains.values())})",
+            min(gains.values()) > 0,
+        ),
         Claim("RL gains at least 0.05 in every configuration", min(gains.values()) >= 0.05),
         Claim(
             "utilization varies less between configurations than with local thresholds",
-            spread([rl[c].mean for c in CONFIGURATIONS]) < spread([local[c].mean for c in CONFIGURATIONS]),
+            spread([rl[c].mean for c in CONFIGURATIONS])
+            < spread([local[c].mean for c in CONFIGURATIONS]),
         ),
     )  # fmt: skip
     published = {

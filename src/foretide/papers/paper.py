@@ -44,10 +44,11 @@ class PublishedTable:
         return tuple(dict.fromkeys(c for row in self.rows for c in (*row.ours, *row.published)))
 
     def lines(self) -> list[str]:
-        r"""The table as Markdown: each cell is ours, and the published value in brackets where there
-        is one.
+        r"""The table as Markdown: each cell is ours, and the published value in brackets where
+        there is one.
 
-        >>> print("\n".join(PublishedTable("t", [Row("a", {"x": 1.25}, {"x": 2.0})], [Claim("x falls", True)]).lines()))
+        >>> row, claim = Row("a", {"x": 1.25}, {"x": 2.0}), Claim("x falls", True)
+        >>> print("\n".join(PublishedTable("t", [row], [claim]).lines()))
         **t**
         <BLANKLINE>
         | | x |

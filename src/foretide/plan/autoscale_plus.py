@@ -80,9 +80,10 @@ class Interval:
         degree although fewer would do; scaling in never adds replicas, scaling out never removes
         any.
 
-        >>> Interval().degree(10, ideal=11.5, reserved=14), Interval().degree(10, ideal=8.0, reserved=5)
+        >>> degree = Interval().degree
+        >>> degree(10, ideal=11.5, reserved=14), degree(10, ideal=8.0, reserved=5)
         (14, 10)
-        >>> Interval().degree(10, ideal=7.9, reserved=5), Interval().degree(10, ideal=7.9, reserved=12)
+        >>> degree(10, ideal=7.9, reserved=5), degree(10, ideal=7.9, reserved=12)
         (5, 10)
         """
         side = self.side(current, ideal)
@@ -95,11 +96,13 @@ class AutoscalePlus:
     """Scale out when the ideal degree exceeds the current one, in when it falls below ``beta``
     times it.
 
-    ``capacity = horizon/et * usable``, ``ideal = input/capacity``; the new degree is the smallest k' with
-    ``input/(horizon/et * reserved * weight) <= k'`` (equations 9 to 13). ``weight`` is the paper's lambda; with 0.3 it plans for
-    replicas that are busy 30 % of the time. ``reserved`` is the CPU a replica is promised, in cores (on Spark a task has a
-    whole one). While replicas changed less than ``settle_s`` ago nothing is decided: measurements of that time say little (section
-    4.1; the paper gives no figure). Unknown service time: NotReady; an operator that never saw an event keeps its replicas.
+    ``capacity = horizon / service_time * usable`` and ``ideal = input / capacity``. The new degree
+    is the smallest k' with ``input / (horizon / service_time * reserved * weight) <= k'``
+    (equations 9 to 13). ``weight`` is the paper's lambda: 0.3 plans for replicas that are busy 30 %
+    of the time. ``reserved`` is the CPU reserved for a replica, in cores (a Spark task has a whole
+    one). Within ``settle_s`` of a change nothing is decided, because measurements of that time say
+    little (section 4.1; the paper gives no figure). Raises NotReady while a service time is
+    unknown; an operator that never saw an event keeps its replicas.
     """
 
     def __init__(

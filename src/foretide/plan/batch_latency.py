@@ -1,5 +1,5 @@
-"""What a number of slots does for a micro-batch query: its batches, its latency, how fast it drains,
-and which limit holds when no number of slots is enough.
+"""What a number of slots does for a micro-batch query: its batches, its latency, how fast it
+drains, and which limit holds when no number of slots is enough.
 
 A query starts a batch every ``tau`` seconds (its trigger, or as long as a batch takes) with the
 events that came meanwhile. An event waits up to tau for its batch and then for the batch to end, so
@@ -101,8 +101,8 @@ def keeps(view: Outlook, demand: Demand) -> bool:
 
 
 def limit_sentence(model: BatchModel, demand: Demand, slots: float) -> str:
-    """Why even ``slots`` (the most there may be) do not keep the promise, and what would; empty when
-    more slots than that would.
+    """Why even ``slots`` (the most there may be) do not keep the promise, and what would; empty
+    when more slots than that would.
     """
     useful = model.useful_slots()
     many = 1e6

@@ -208,7 +208,8 @@ class Drs:
         self, topology: Topology, network: QueueNetwork, target: tuple[int, ...], why: str
     ) -> Plan:
         reasons = {
-            name: f"{s.rate:.1f} events/s at {s.service_time_s * 1e3:.2f} ms keep {s.offered:.2f} of {k} replicas busy"
+            name: f"{s.rate:.1f} events/s at {s.service_time_s * 1e3:.2f} ms keep {s.offered:.2f} "
+            f"of {k} replicas busy"
             for name, s, k in zip(topology.names, network.stations, target, strict=True)
         }
         return Plan(dict(zip(topology.names, target, strict=True)), {**reasons, "": why})

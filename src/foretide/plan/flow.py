@@ -27,7 +27,8 @@ class Flow:
     The worked example of PA-SPS (figure 6): O1 splits 0.7/0.3, O2 passes 0.4 on, O3 everything.
 
     >>> from foretide.topology import Operator
-    >>> t = Topology((Operator("o1"), Operator("o2", ("o1",)), Operator("o3", ("o1",)), Operator("o4", ("o2", "o3"))))
+    >>> branches = Operator("o2", ("o1",)), Operator("o3", ("o1",))
+    >>> t = Topology((Operator("o1"), *branches, Operator("o4", ("o2", "o3"))))
     >>> flow = Flow(t, {("o1", "o2"): 0.7, ("o1", "o3"): 0.3, ("o2", "o4"): 0.4, ("o3", "o4"): 1.0})
     >>> {n: round(v, 2) for n, v in flow.through({"o1": 100.0}).items()}
     {'o1': 100.0, 'o2': 70.0, 'o3': 30.0, 'o4': 58.0}

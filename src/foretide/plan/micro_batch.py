@@ -49,8 +49,9 @@ class MicroBatch:
     """Slots per query and executors for all of them.
 
     ``unit`` "slots": replicas are set as well; "executors": queries are only watched, replicas stay
-    as they are. ``targets`` and ``priorities`` are by query: where no number of executors suits all,
-    the queries of the lowest priority, among them those with the longest targets, give way first.
+    as they are. ``targets`` and ``priorities`` are by query: where no number of executors suits
+    all, the queries of the lowest priority, among them those with the longest targets, give way
+    first.
     """
 
     def __init__(

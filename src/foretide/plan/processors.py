@@ -86,7 +86,8 @@ def assign_processors(network: QueueNetwork, total: int) -> tuple[int, ...]:
     sum is <= K and so hands out one too many; this one stops at K. A heap and the Erlang recursion
     make it O((N + K) log N). Raises Infeasible when ``total`` cannot keep queues finite.
 
-    >>> assign_processors(QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), total=9)
+    >>> network = QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0)
+    >>> assign_processors(network, total=9)
     (2, 7)
     """
     if network.least > total:
@@ -106,7 +107,8 @@ def min_processors(network: QueueNetwork, target_s: float) -> tuple[int, ...]:
     for each K as printed. Raises Infeasible when the service times alone take longer than the
     target.
 
-    >>> min_processors(QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0), target_s=0.7)
+    >>> network = QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0)
+    >>> min_processors(network, target_s=0.7)
     (2, 8)
     """
     if target_s < network.service_s:

@@ -1,4 +1,4 @@
-"""SREA: plan the next window from the load of the last (BGElasor's reactive baseline, section 5)."""
+"""SREA, BGElasor's reactive baseline (section 5): the next window is sized for the last one."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Twin:
         return Simulation(self.app, load, settings, **changes)
 
     def replay(self, recorded: Sequence[Snapshot], seed: int = 1) -> list[Snapshot]:
-        """The twin under the load of these windows, with their replicas; its own windows in return."""
+        """The twin's own windows under the load and with the replicas of these."""
         load, names = load_of(self.app.topology, recorded), self.app.topology.names
         running = [{n: max(1, s.samples[n].replicas) for n in names} for s in recorded]
         environment = self.environment(load, replicas=running[0], seed=seed)

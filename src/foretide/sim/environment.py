@@ -75,7 +75,8 @@ class Simulation:
 
     >>> import numpy as np
     >>> from foretide.apps import app
-    >>> environment = Simulation(app("twitter-linear"), Load("ten", np.full(20, 10.0)), window_s=10.0)
+    >>> load = Load("ten", np.full(20, 10.0))
+    >>> environment = Simulation(app("twitter-linear"), load, window_s=10.0)
     >>> environment.apply(Plan({"parse": 2}))
     >>> seen = environment.read(10.0)
     >>> seen.samples["parse"].arrived, seen.samples["parse"].replicas

@@ -125,8 +125,8 @@ class ExecutorStarts:
     """Replicas need slots: an executor has ``cores`` of them and comes ``start_s`` after it was
     asked for (at most ``most``).
 
-    While slots are short, every operator keeps one replica and the rest is within_slots out in proportion
-    to what was asked.
+    While slots are short, every operator keeps one replica and the rest is within_slots out in
+    proportion to what was asked.
     """
 
     cores: int = 1
@@ -167,8 +167,8 @@ def within_slots(wanted: Mapping[str, int], slots: int) -> dict[str, int]:
     """Replicas that fit into ``slots``: one each at least, then always to the operator that has the
     smallest share of its wish.
 
-    >>> within_slots({"a": 6, "b": 2}, 8), within_slots({"a": 6, "b": 2}, 4), within_slots({"a": 6, "b": 2}, 0)
-    ({'a': 6, 'b': 2}, {'a': 3, 'b': 1}, {'a': 1, 'b': 1})
+    >>> [within_slots({"a": 6, "b": 2}, slots) for slots in (8, 4, 0)]
+    [{'a': 6, 'b': 2}, {'a': 3, 'b': 1}, {'a': 1, 'b': 1}]
     """
     given = dict.fromkeys(wanted, 1)
     if sum(wanted.values()) <= slots:

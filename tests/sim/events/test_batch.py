@@ -61,7 +61,7 @@ TWO = App(
 )
 
 
-def test_outputs_reach_the_next_operator_when_the_batch_ends_and_new_replicas_serve_the_next_batch():
+def test_outputs_leave_when_the_batch_ends_and_new_replicas_serve_the_next_batch():
     w = environment(TWO, [4] + [0] * 9)
     w.apply(Plan({"b": 4}))
     # a: 0 + 0.6 + 0.4 = 1.0 s; b looks every 0.5 s, starts at 1.0 s and takes 0.6 + 0.1 s on four

@@ -35,7 +35,9 @@ def test_copies_come_at_once_and_their_descendants_one_by_one():
 
 
 def test_fractions_of_copies_come_by_chance():
-    """2.5 copies are two or three: E[X^2] / E[X] = 6.5 / 2.5, of which the event itself is 1 and its mates are the rest."""
+    """2.5 copies are two or three: E[X^2] / E[X] = 6.5 / 2.5, of which the event itself is 1 and
+    simultaneous arrivals are the rest.
+    """
     assert ways({"ab": 2.5})["b"] == pytest.approx((1.0, 1.6))
 
 

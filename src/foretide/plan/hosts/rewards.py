@@ -84,7 +84,7 @@ class RewardTable:
         return min(math.floor(utilization / self.step + 0.5), len(self.values) - 1)
 
     def best(self, utilization: float) -> Action:
-        """The action of highest expected reward; equals go to no action first, then to scale out."""
+        """The action of highest expected reward; on a tie no action, else scale out."""
         return ACTIONS[self._best(self.row(utilization))]
 
     def _best(self, row: int) -> int:

@@ -89,7 +89,7 @@ def _await_trigger(s: Any, op: int, now: float) -> None:
 
 @inner
 def _start_batch(s: Any, op: int, now: float) -> None:
-    """Take what waits, draw every event's service time on its task, and set the end of the batch."""
+    """Take what waits, draw each event's service time on its task, and set the batch's end."""
     base, tasks = s.ops[op].base, s.ops[op].replicas
     for slot in range(base, base + tasks):
         s.slots[slot].service_s = 0.0
@@ -180,10 +180,25 @@ def _deliver(s: Any, job: int, now: float) -> None:
         job = following
 
 
+@inner
+def _take_due(s: Any, now: float) -> None:
+    """The next slot is due: its operator's batch ends, or starts."""
+    s.clock[NOW] = now
+    slot = s.due_slot[1]
+    set_due(s, slot, np.inf)
+    op = s.slots[slot].operator
+    if s.ops[op].phase == RUNNING:
+        s.count[OPEN] = op
+    elif s.ops[op].paused:
+        s.ops[op].phase = RESTING
+    else:
+        _start_batch(s, op, now)
+
+
 @entry
 def run(s: Any, until: float) -> int:
-    """Live on to just before ``until``; says early that the pool of jobs or the buffer of latencies
-    is full: make room and call again.
+    """Advance to just before ``until``. Returns early when the pool of jobs or the buffer of
+    latencies is full: make room and call again.
     """
     if s.clock[NEXT_ARRIVAL] < 0.0:
         schedule_arrival(s, 0.0)
@@ -215,16 +230,7 @@ def run(s: Any, until: float) -> int:
             schedule_arrival(s, now)
         else:
             now = due
-            s.clock[NOW] = now
-            slot = s.due_slot[1]
-            set_due(s, slot, np.inf)
-            op = s.slots[slot].operator
-            if s.ops[op].phase == RUNNING:
-                s.count[OPEN] = op
-            elif s.ops[op].paused:
-                s.ops[op].phase = RESTING
-            else:
-                _start_batch(s, op, now)
+            _take_due(s, now)
         _deliver(s, job, now)
 
 

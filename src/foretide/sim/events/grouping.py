@@ -156,8 +156,8 @@ def regroup(s: Any, op: int, replicas: int) -> None:
 
 
 def close_groups(s: EngineState, window_s: float) -> None:
-    """Before the window's counters are cleared: update each replica's service time and the work that
-    still waits for it.
+    """Before the window's counters are cleared: update each replica's service time and the work
+    that still waits for it.
     """
     done, event_s = s.w_slots["done"], s.fair["event_s"]
     worked = done > 0

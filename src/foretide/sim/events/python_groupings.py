@@ -4,8 +4,8 @@ Compiled code reaches Python through two C callbacks whose addresses are part of
 without such groupings has None there, and its engine is compiled without the calls, so the built-in
 groupings pay nothing. A call takes some ten microseconds.
 
-As on Spark, the micro-batch engine assigns a whole batch at once. The event engine assigns one event
-at a time, with ``start`` counting the events so far. ``learn`` is called once per window.
+As on Spark, the micro-batch engine assigns a whole batch at once. The event engine assigns one
+event at a time, with ``start`` counting the events so far. ``learn`` is called once per window.
 """
 
 from __future__ import annotations

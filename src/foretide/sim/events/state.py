@@ -66,16 +66,15 @@ NOW, NEXT_ARRIVAL, BIN_S, BATCH_S, CARRY, TIMEOUT_S, TARGET_S, WINDOW_S, CLOCK =
 # count
 FREE, FREE_LEFT, DONE, BIN, BURST, ARRIVALS_LAW, FANOUT, OPEN, COUNT = range(9)
 
-OCTAVES, PARTS = (
-    40,
-    64,
-)  # latency histogram: 2^-20 s to 2^20 s, every octave in 64 parts (1.6 % wide at most)
+# latency histogram: 2^-20 s to 2^20 s, every octave in 64 parts (1.6 % wide at most)
+OCTAVES, PARTS = 40, 64
 BINS = OCTAVES * PARTS
 NONE = 2**32 - 1
+POOL = 1024  # jobs at the start; the pool doubles when it is full
 
 
 class EngineState(NamedTuple):
-    """Everything an engine knows."""
+    """All that an engine reads and writes."""
 
     clock: Any
     count: Any
@@ -113,7 +112,7 @@ def new_state(
     hosts: int,
     learns: bool = False,
 ) -> EngineState:
-    """An empty environment before its first event; every operator starts at its minimum of replicas.
+    """The state before the first event; every operator starts with its minimum of replicas.
     ``learns``: some grouping is osg.
     """
     topology = app.topology
@@ -124,54 +123,16 @@ def new_state(
         for c in topology.successors(p)
     ]
     slots = sum(o.max_replicas for o in topology.operators)
-    count_ops, pool = len(place), 1024
-    ops, of_slots, base = np.zeros(count_ops, OPS), np.zeros(slots, SLOTS), 0
-    table = np.zeros((count_ops, app.values.count))
-    share = np.array([s for *_, s in out] or [0.0])
-    for i, o in enumerate(topology.operators):
-        service, op = app.service[o.name], ops[i]
-        mine = [e for e, edge in enumerate(out) if edge[0] == i]
-        op["base"], op["most"], op["replicas"], op["idle"] = (
-            base,
-            o.max_replicas,
-            o.min_replicas,
-            o.min_replicas,
-        )
-        op["grouping"], op["law"], op["splits"] = (
-            groupings[i],
-            LAWS[service.law],
-            o.name in app.splits,
-        )
-        op["edges"], op["edges_end"] = (mine[0], mine[-1] + 1) if mine else (0, 0)
-        op["mean_s"], op["spread"], op["last_arrival"] = service.mean_s, service.spread, np.nan
-        if o.name in app.splits:
-            share[mine] = np.cumsum(share[mine])
-        if service.by_value_s:
-            table[i] = np.resize(service.by_value_s, app.values.count)
-        of_slots["operator"][base : base + o.max_replicas] = i
-        base += o.max_replicas
-    of_slots["job"], of_slots["host"], of_slots["ring"] = NONE, NONE, np.arange(slots)
-    clock = np.zeros(CLOCK)
-    clock[WINDOW_S] = 1.0
-    clock[[BIN_S, BATCH_S, TARGET_S]] = load.interval_s, load.batch_s, target_s
-    clock[[TIMEOUT_S, NEXT_ARRIVAL]] = np.inf if app.timeout_s is None else app.timeout_s, -1.0
-    count = np.zeros(COUNT, np.uint32)
-    copies = [sum(int(np.ceil(s)) for p, _, s in out if p == i) for i in range(count_ops)]
-    count[[FREE_LEFT, ARRIVALS_LAW, FANOUT]] = (
-        pool,
-        POISSON if app.arrivals == "poisson" else BATCHED,
-        max(copies) + 1,
-    )
-    count[OPEN] = NONE
+    ops, of_slots, share = _operators(app, groupings, out, slots)
     return EngineState(
-        clock,
-        count,
+        _clock(app, load, target_s),
+        _counters(app, out),
         streams(seed),
         load.rates(),
         np.array([place[n] for n in topology.sources], np.uint32),
         np.cumsum(app.values.probabilities()),
-        table,
-        _pool(pool, 0),
+        _costs_by_value(app),
+        _pool(POOL, 0),
         *new_agenda(slots),
         ops,
         np.array([c for _, c, _ in out] or [0], np.uint32),
@@ -179,15 +140,67 @@ def new_state(
         of_slots,
         np.zeros(hosts, np.int64),
         np.full(hosts, app.host_cores),
-        np.zeros(count_ops, W_OPS),
+        np.zeros(len(ops), W_OPS),
         np.zeros(slots, W_SLOTS),
         np.zeros(max(1, len(out))),
-        np.zeros((count_ops, BINS), np.int32),
+        np.zeros((len(ops), BINS), np.int32),
         np.zeros(1 << 16, np.float32),
         np.zeros(slots, FAIR),
-        new_machine(count_ops, slots, seed=seed) if learns else None,
+        new_machine(len(ops), slots, seed=seed) if learns else None,
         None,
     )
+
+
+def _operators(
+    app: App, groupings: Array, out: list[tuple[int, int, float]], slots: int
+) -> tuple[Any, Any, Array]:
+    """Operators, their slots, and the share of events sent along each edge (cumulated over the
+    edges of an operator that splits).
+    """
+    ops, of_slots, base = np.zeros(len(app.topology.names), OPS), np.zeros(slots, SLOTS), 0
+    share = np.array([s for *_, s in out] or [0.0])
+    for i, o in enumerate(app.topology.operators):
+        service, op = app.service[o.name], ops[i]
+        edges = [e for e, edge in enumerate(out) if edge[0] == i]
+        op["base"], op["most"] = base, o.max_replicas
+        op["replicas"], op["idle"] = o.min_replicas, o.min_replicas
+        op["grouping"], op["law"] = groupings[i], LAWS[service.law]
+        op["splits"] = o.name in app.splits
+        op["edges"], op["edges_end"] = (edges[0], edges[-1] + 1) if edges else (0, 0)
+        op["mean_s"], op["spread"], op["last_arrival"] = service.mean_s, service.spread, np.nan
+        if o.name in app.splits:
+            share[edges] = np.cumsum(share[edges])
+        of_slots["operator"][base : base + o.max_replicas] = i
+        base += o.max_replicas
+    of_slots["job"], of_slots["host"], of_slots["ring"] = NONE, NONE, np.arange(slots)
+    return ops, of_slots, share
+
+
+def _costs_by_value(app: App) -> Array:
+    """Service time per operator and event value, where it depends on the value."""
+    table = np.zeros((len(app.topology.names), app.values.count))
+    for i, name in enumerate(app.topology.names):
+        if app.service[name].by_value_s:
+            table[i] = np.resize(app.service[name].by_value_s, app.values.count)
+    return table
+
+
+def _clock(app: App, load: Load, target_s: float) -> Array:
+    clock = np.zeros(CLOCK)
+    clock[WINDOW_S] = 1.0
+    clock[[BIN_S, BATCH_S, TARGET_S]] = load.interval_s, load.batch_s, target_s
+    clock[[TIMEOUT_S, NEXT_ARRIVAL]] = np.inf if app.timeout_s is None else app.timeout_s, -1.0
+    return clock
+
+
+def _counters(app: App, out: list[tuple[int, int, float]]) -> Any:
+    count = np.zeros(COUNT, np.uint32)
+    operators = range(len(app.topology.names))
+    copies = [sum(int(np.ceil(s)) for p, _, s in out if p == i) for i in operators]
+    law = POISSON if app.arrivals == "poisson" else BATCHED
+    count[[FREE_LEFT, ARRIVALS_LAW, FANOUT]] = POOL, law, max(copies) + 1
+    count[OPEN] = NONE
+    return count
 
 
 def _pool(size: int, first: int, last: int = NONE) -> Any:
@@ -199,7 +212,7 @@ def _pool(size: int, first: int, last: int = NONE) -> Any:
 
 
 def grown(s: EngineState) -> EngineState:
-    """The same state with twice the pool; the free list goes on with what was left of the old one."""
+    """The same state with twice the pool; the rest of the old free list follows the new one."""
     old = s.jobs.size
     more = _pool(old, old, int(s.count[FREE]) if s.count[FREE_LEFT] else NONE)
     s.count[FREE] = old

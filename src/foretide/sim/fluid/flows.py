@@ -289,7 +289,9 @@ def _empty(f: Any) -> bool:
 
 @inner
 def _next_batch_step(f: Any, t: float, begin: float, step_s: float) -> int:
-    """The step in which the next second's events come: nothing happens in an empty environment before."""
+    """The step in which the next second's events come: nothing happens in an empty environment
+    before.
+    """
     batch_s = f.clock[BATCH_S]
     if batch_s == 0.0:
         return 0

@@ -29,7 +29,7 @@ _EVENLY = np.full(50, 1 / 50)
 
 
 class FluidModel:
-    """An app as a network of fluids. ``steps`` is how many times a Poisson window is taken apart."""
+    """An app as a network of fluids. ``steps`` is the number of steps in a Poisson window."""
 
     def __init__(
         self,
@@ -242,25 +242,8 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
         long + at_once,
         np.array([app.service[n].law == "by-value" for n in names]),
     )
-    poisson = app.arrivals == "poisson"
-    batch_s = 0.0 if poisson else load.batch_s
-    clock = np.zeros(flows.CLOCK)
-    step_s = (
-        min(window_s / 10, load.interval_s, (app.timeout_s or np.inf) / 15)
-        if poisson
-        else batch_s / 20
-    )
-    if (
-        topology.has_loop
-    ):  # what a loop feeds back waits for the next step, which must not add to its way
-        step_s = min(step_s, max(window_s / 2000, min(app.service_s(n) for n in names) / 4))
-    clock[[flows.STEP_S, flows.BATCH_S]] = step_s, batch_s
-    clock[[flows.INTERVAL_S, flows.TIMEOUT_S]] = (
-        load.interval_s,
-        np.inf if app.timeout_s is None else app.timeout_s,
-    )
     return Flows(
-        clock,
+        _clock(app, load, window_s),
         load.rates(),
         np.array([place[n] for n in topology.sources]),
         np.array([place[n] for n in topology.order]),
@@ -276,3 +259,26 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
         np.full(hosts, app.host_cores),
         np.zeros((ops, hosts)),
     )
+
+
+def _clock(app: App, load: Load, window_s: float) -> Array:
+    """Step and batch length, the load's interval, the timeout."""
+    poisson = app.arrivals == "poisson"
+    batch_s = 0.0 if poisson else load.batch_s
+    clock = np.zeros(flows.CLOCK)
+    step_s = (
+        min(window_s / 10, load.interval_s, (app.timeout_s or np.inf) / 15)
+        if poisson
+        else batch_s / 20
+    )
+    if app.topology.has_loop:
+        # What a loop feeds back waits for the next step, so the step must be short beside a
+        # service.
+        shortest_s = min(app.service_s(n) for n in app.topology.names)
+        step_s = min(step_s, max(window_s / 2000, shortest_s / 4))
+    clock[[flows.STEP_S, flows.BATCH_S]] = step_s, batch_s
+    clock[[flows.INTERVAL_S, flows.TIMEOUT_S]] = (
+        load.interval_s,
+        np.inf if app.timeout_s is None else app.timeout_s,
+    )
+    return clock

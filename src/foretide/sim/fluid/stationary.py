@@ -23,9 +23,11 @@ def felt(rho: float, cs: float, long: float, short: float, passed: float) -> Any
     busier queue feels longer times (Whitt and You 2018). With ``u = q(passed)/q(rho)``, ``q(x) =
     x^2/(1 - x)``:
 
-    - a queue with fixed service times: ``w = max(0, 1 - u)``. Single servers with fixed service times are then exact: the second waits as
-      long as the slower of both would alone, less what the first waits (Avi-Itzhak 1965; Friedman 1965);
-    - one with exponential times feels longer times: ``w = 1/(1 + u^1.5)``, found by simulation, as is the way between by sqrt(cs).
+    - fixed service times: ``w = max(0, 1 - u)``. Single servers are then exact: the wait at the
+      second is that of the slower of both alone, less the wait at the first (Avi-Itzhak 1965;
+      Friedman 1965);
+    - exponential service times: ``w = 1/(1 + u^1.5)``, fitted to simulations, as is the
+      interpolation between the two by sqrt(cs).
 
     With exponential service everywhere long and short are both 1 and every operator waits as if
     alone (Burke 1956).

@@ -1,5 +1,5 @@
-"""A pipeline to be killed, for benchmarks/chaos.py: a split that is different at every replay, a loop
-with dead letters, state, record batches, and a writer to SQLite.
+"""A pipeline to be killed, for benchmarks/chaos.py: a split that is different at every replay, a
+loop with dead letters, state, record batches, and a writer to SQLite.
 
 It starts Spark, prints ``ready`` and waits for a line; then it runs the pipeline to its end, checks
 what came out and prints the verdict as one JSON line. Usage: python benchmarks/_victim.py FOLDER

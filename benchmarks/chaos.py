@@ -1,8 +1,8 @@
 """SIGKILL at seeded moments on real Spark: is every event there exactly once?
 
 Runs the pipeline of ``_victim.py`` to its end again and again and kills it on the way: the whole
-process group, the driver, the JVM or the Python workers, at moments that hurt (a batch is logged and
-not delivered, delivered and not committed, being written, being swept, written out by a user's
+process group, the driver, the JVM or the Python workers, at moments that hurt (a batch is logged
+and not delivered, delivered and not committed, being written, being swept, written out by a user's
 writer, while the queries start). A spare driver with Spark loaded waits, so that a cycle is short.
 Prints kills, lost, doubled and the time to recover. Nothing may be lost or doubled. Usage:
 python benchmarks/chaos.py [--kills N] [--seed S] [--durability process|power] [--minutes M]

@@ -1,5 +1,5 @@
-"""What ``durability = "power"`` costs: delivering batches with and without syncing them to the disk,
-alternating in one run.
+"""What ``durability = "power"`` costs: delivering batches with and without syncing them to the
+disk, alternating in one run.
 
 A batch is what an operator delivers: Parquet files of some events for one reader, a manifest, one
 rename, and Spark's own two small log files beside it. With "power" everything is on the disk before
@@ -26,16 +26,14 @@ from foretide.spark.edge.protocol import Durability, Manifest
 FILES, TRIGGER_S = 4, 2.0
 
 
-def batch_s(root: Path, batch: int, durability: Durability, table: pa.Table, boxes: dict[str, Outbox]) -> float:  # fmt: skip
+def batch_s(outbox: Outbox, batch: int, table: pa.Table) -> float:
     """Seconds that one batch takes from its first file to its rename."""
-    outbox = boxes.setdefault(durability, Outbox(root / durability, durability))
-    outbox.create()
-    log = root / f"log-{durability}"
+    log = outbox.root.with_name(f"log-{outbox.root.name}")
     begun = time.perf_counter()
     for kind in ("offsets", "commits"):
         (log / kind).mkdir(parents=True, exist_ok=True)
         (log / kind / str(batch)).write_text('v1\n{"batchTimestampMs":1}\n{"a":"1.1"}')
-    if durability == "power":
+    if outbox.power:
         Checkpoint(log).settle(batch)
     staging = outbox.stage(batch)
     (staging / "to.b").mkdir()
@@ -53,11 +51,13 @@ def main() -> None:
     root = Path(tempfile.mkdtemp(prefix="foretide-durability-", dir=where))
     table = pa.table({"id": list(range(events // FILES)), "text": ["x" * 40] * (events // FILES)})
     took: dict[Durability, list[float]] = {"process": [], "power": []}
-    boxes: dict[str, Outbox] = {}
+    boxes = {d: Outbox(root / d, d) for d in took}
+    for box in boxes.values():
+        box.create()
     try:
         for batch in range(batches):
             for durability, seconds in took.items():
-                seconds.append(batch_s(root, batch, durability, table, boxes))
+                seconds.append(batch_s(boxes[durability], batch, table))
     finally:
         shutil.rmtree(root)
     middle = {d: 1e3 * statistics.median(s[5:]) for d, s in took.items()}

@@ -1,9 +1,10 @@
 """A power cut on a real file system: what is left, and does the pipeline go on from it?
 
-Runs the pipeline of ``_victim.py`` on an ext4 image that is mounted through a loop device. At seeded
-moments all its processes are frozen and the image is copied: the copy holds what had reached the
-disk, and not what was only in the page cache, as after a power cut. Then the pipeline is started on
-every copy and runs to its end. Prints per cut how many files were empty, and what a start said.
+Runs the pipeline of ``_victim.py`` on an ext4 image that is mounted through a loop device. At
+seeded moments all its processes are frozen and the image is copied: the copy holds what had reached
+the disk, and not what was only in the page cache, as after a power cut. Then the pipeline is
+started on every copy and runs to its end. Prints per cut how many files were empty, and what a
+start said.
 Needs root, mkfs.ext4 and loop devices. Usage: sudo python benchmarks/power_cut.py [--cuts N]
 [--durability process|power] [--events N]
 """

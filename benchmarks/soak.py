@@ -1,5 +1,5 @@
-"""Does anything grow? A week of simulated time with the journal on, a week of batches on one edge, and
-some minutes of real Spark with a change every 10 s.
+"""Does anything grow? A week of simulated time with the journal on, a week of batches on one edge,
+and some minutes of real Spark with a change every 10 s.
 
 Prints memory, files, threads, file descriptors and the time of a step at the start, in the middle
 and at the end. They should be flat: the last figures at most 1.2 times those of the first fifth,

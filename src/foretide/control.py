@@ -1,7 +1,7 @@
-"""The mode switch: a small file next to the journal that says whether the loop may act.
+"""The mode switch: a small file next to the journal that holds whether the loop may act.
 
 The loop reads it each step; a dashboard, in this process or another, writes it. The file exists
-while a loop listens, so that its absence tells that a run is over or has a fixed mode. It is
+while a loop listens; without it a run is over or has a fixed mode. It is
 replaced whole, never edited, so a reader never sees half of it.
 """
 
@@ -68,10 +68,11 @@ class ModeSwitch:
     known holds.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, ModeSwitch(f"{folder}/control.json", "advise") as mode:
-    ...     before = mode()
-    ...     ask_mode(mode.path, "act")
-    ...     before, mode()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with ModeSwitch(f"{folder}/control.json", "advise") as mode:
+    ...         before = mode()
+    ...         ask_mode(mode.path, "act")
+    ...         before, mode()
     ('advise', 'act')
     """
 

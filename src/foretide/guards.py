@@ -167,7 +167,7 @@ def budget(total: int = 64) -> Guard:
 
 
 def shares(asked: Mapping[str, int], least: Mapping[str, int], total: int) -> dict[str, int]:
-    """``asked`` cut to a sum of ``total`` in proportion, nobody below ``least``; largest remainders
+    """``asked`` cut to a sum of ``total`` in proportion, none below ``least``; largest remainders
     get what rounding leaves.
 
     >>> shares({"a": 60, "b": 10}, {"a": 1, "b": 1}, 35)

@@ -114,7 +114,7 @@ def ceiling(history: History, name: str, memory: int = MEMORY) -> Ceiling | None
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Seconds that an event spent at an operator with ``replicas``, while ``rate`` events/s came."""
+    """Seconds that an event spent at an operator with ``replicas`` while ``rate`` events/s came."""
 
     replicas: int
     rate: float
@@ -130,8 +130,8 @@ class Slower:
 
     def __str__(self) -> str:
         return (
-            f"events take {self.tried.sojourn_s:.1f} s with {self.tried.replicas} replicas and took "
-            f"{self.best.sojourn_s:.1f} s with {self.best.replicas}: the change is taken back"
+            f"events take {self.tried.sojourn_s:.1f} s with {self.tried.replicas} replicas and "
+            f"took {self.best.sojourn_s:.1f} s with {self.best.replicas}: the change is taken back"
         )
 
 

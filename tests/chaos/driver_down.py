@@ -1,6 +1,6 @@
-"""A pipeline on a standalone cluster, as a process of its own that a test kills. Its first life sets
-three replicas per operator and goes on until it is killed; a later one resumes, and prints what it
-found as JSON.
+"""A pipeline on a standalone cluster, as a process that a test kills. Its first life sets three
+replicas per operator and runs until it is killed; a later one resumes, and prints the state it
+started from as JSON.
 """
 
 import json

@@ -46,7 +46,8 @@ def test_executors_go_with_a_killed_driver_and_come_back_with_it(tmp_path: Path)
         first = start(master, tmp_path / "run", tmp_path / "log")
         assert first.stdout is not None
         seen = json.loads(first.stdout.readline() or "{}")
-        assert seen == {"replicas": {"a": 1, "b": 1}, "executors": 3}, (tmp_path / "log").read_text()[-2000:]  # fmt: skip
+        log = (tmp_path / "log").read_text()[-2000:]
+        assert seen == {"replicas": {"a": 1, "b": 1}, "executors": 3}, log
         assert executors(tmp_path) == 3
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()

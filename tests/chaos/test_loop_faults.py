@@ -145,7 +145,8 @@ def test_no_system_follows_a_clock_set_forward_by_an_hour(name: str) -> None:
 @pytest.mark.parametrize("value", [None, 7, {"samples": {}}])
 def test_what_is_not_a_snapshot_is_a_sentence(world: MeasuredWorld, value: object) -> None:
     probe = SimpleNamespace(read=lambda now: value)
-    decision = Autoscaler(PAIR, probe, Reactive(), world, Basic).step(10.0)  # type: ignore[arg-type]
+    loop = Autoscaler(PAIR, probe, Reactive(), world, Basic)  # type: ignore[arg-type]
+    decision = loop.step(10.0)
     assert decision.outcome == "failed"
     assert "a probe returns a Snapshot" in (decision.error or "")
 
@@ -227,7 +228,7 @@ def test_a_half_written_line_costs_no_other_line(tmp_path: Path, disk: FullDisk)
 def test_a_failed_pipeline_ends_the_run_also_when_the_journal_cannot_be_written(
     tmp_path: Path, disk: FullDisk, clock: JumpingClock
 ) -> None:
-    """The loop would otherwise go on for ever: its record raised before it looked at the failure."""
+    """The loop would otherwise run for ever: record raised before it looked at the failure."""
 
     class Failed:
         def read(self, now: float) -> Snapshot:

@@ -196,7 +196,9 @@ class Rows:
         return self
 
     def parquet(self, *paths: str) -> Any:
-        files = [f for p in paths for f in (sorted(Path(p).glob("*.parquet")) if os.path.isdir(p) else [Path(p)])]  # fmt: skip
+        files: list[Path] = []
+        for path in map(Path, paths):
+            files += sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         return [row for f in files for row in rows_of(f)]
 
 
@@ -282,8 +284,8 @@ class Engine:
         replicas = dict.fromkeys(("split", "loop", "count", "last"), 1)
         limits = Limits(self.folder, 1.0, replicas, dict.fromkeys(replicas, 8))
         self.facilities = Facilities(
-            Rows(), "toy", 1.0, 1, "shuffle", 0.0, self.folder, None, replicas, limits,  # type: ignore[arg-type]
-            lambda: False, lambda name, error: error,
+            Rows(), "toy", 1.0, 1, "shuffle", 0.0, self.folder, None,  # type: ignore[arg-type]
+            replicas, limits, lambda: False, lambda name, error: error,  # type: ignore[arg-type]
         )  # fmt: skip
         self._declare()
         recover({n: self._place(q) for n, q in self.queries.items()})
@@ -322,11 +324,12 @@ class Engine:
 
         one = (("to.loop",), ("to.count", "sink.right"))
         two = (("to.loop",), ("to.last",))
+        looping = channels(*two, diverts=True)
         last = channels(("sink.db", "sink.kept"), sinks=(stored, kept))
         self.queries = {
             "split": Query(self, "split", ((), (source,)), channels(*one), split),
-            "loop": Query(self, "loop", (("split", "loop"), ()), channels(*two, diverts=True), loop),
-            "count": Query(self, "count", (("split",), ()), channels(), lambda row: [], stateful=True),
+            "loop": Query(self, "loop", (("split", "loop"), ()), looping, loop),
+            "count": Query(self, "count", (("split",), ()), channels(), lambda row: [], True),
             "last": Query(self, "last", (("loop",), ()), last, lambda row: [("0", row)]),
         }  # fmt: skip
 
@@ -411,11 +414,13 @@ def wrong(folder: RunFolder, outside: Outside) -> list[str]:
             )
     if any(len({tuple(s) for s in seen}) > 1 for seen in outside.seen.values()):
         found.append("the writer saw two contents of one batch")
-    states = {int(f.name): f.read_text() for f in (path / "state" / "count").glob("*") if f.name.isdigit()}  # fmt: skip
+    versions = [f for f in (path / "state" / "count").glob("*") if f.name.isdigit()]
+    states = {int(f.name): f.read_text() for f in versions}
     if int(states[max(states)] if states else 0) != sum(right):
         found.append("the state is wrong")
     engine = Engine(folder, outside, 0)
-    left = {(p, c): engine.backlog(p, c) for c, q in engine.queries.items() for p in q.wired.producers}  # fmt: skip
+    edges = [(p, c) for c, q in engine.queries.items() for p in q.wired.producers]
+    left = {edge: engine.backlog(*edge) for edge in edges}
     if any(left.values()):
         found.append(f"backlogs at the end: {left}")
     consumed = sum(engine.accounts.latest("split").consumed.values())
@@ -479,7 +484,8 @@ def synced_by(disk: PowerCut | None) -> Iterator[None]:
         yield
         return
     before = outbox.sync_all, outbox.sync, checkpoint.sync  # type: ignore[attr-defined]
-    outbox.sync_all, outbox.sync, checkpoint.sync = disk.sync_all, disk.sync, disk.sync  # type: ignore[attr-defined]
+    ours = disk.sync_all, disk.sync, disk.sync
+    outbox.sync_all, outbox.sync, checkpoint.sync = ours  # type: ignore[attr-defined]
     try:
         yield
     finally:

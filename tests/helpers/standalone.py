@@ -1,4 +1,4 @@
-"""A real standalone cluster of Spark on loopback: master and two workers, processes of their own."""
+"""A real standalone cluster of Spark on loopback: a master and two workers as processes."""
 
 from __future__ import annotations
 

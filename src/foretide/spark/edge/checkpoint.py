@@ -58,7 +58,7 @@ class Checkpoint:
         return -1 if newest is None else int(newest.name)
 
     def torn(self, kind: str) -> int | None:
-        """The newest batch in ``offsets`` or ``commits`` when its file cannot be read; else None."""
+        """The newest batch in ``offsets`` or ``commits`` if its file cannot be read; else None."""
         if (newest := self._newest(kind)) is None:
             return None
         try:

@@ -75,8 +75,8 @@ class Outbox:
         return sorted(b for b in listed if b >= start)
 
     def newest(self) -> int:
-        """The newest delivered batch; -1 before the first. The hint is at most one batch behind (see
-        ``deliver``); where its batch is gone, all are listed.
+        """The newest delivered batch; -1 before the first. The hint is at most one batch behind,
+        as ``deliver`` writes it; where its batch is gone, all are listed.
         """
         try:
             at = int((self.root / "newest").read_text())

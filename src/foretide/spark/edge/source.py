@@ -1,7 +1,7 @@
 """The streaming source behind an operator's incoming edges: decides which delivered files the next
 micro-batch takes.
 
-Admission lives here: a batch takes as many events as the operator's replicas can work off in about
+Admission control is here: a batch takes as many events as the operator's replicas can work off in about
 two triggers (a limit that the running pipeline renews in a small file), so that a change of
 replicas is felt soon even behind a large backlog. Most operators only take the offsets and read the
 files with Spark's own reader; stateful ones and loops read through ``read`` below.

@@ -83,7 +83,7 @@ class Foretide:
         replicas, reasons = {}, {}
         for i, name in enumerate(topology.names):
             operator = topology[name]
-            most, limit = most_useful(operator, list(history.samples(name, RECENT)))
+            most, limit = most_useful(operator, history)
             replicas[name] = int(min(max(held[i], operator.min_replicas), max(most, 1)))
             reasons[name] = outlook.reason(i, int(wanted[i]), replicas[name])
             if wanted[i] > most:

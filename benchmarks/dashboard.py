@@ -30,7 +30,7 @@ from foretide.systems import system
 from foretide.testing import ScriptedEnvironment
 from foretide.topology import Operator, Topology
 from foretide.web import serve
-from foretide.web.watch import Watch
+from foretide.web.watch import JournalWatch
 
 OPERATORS, CLIENTS, PHASE_S, WINDOW_S, ROUNDS = 50, 200, 20.0, 0.5, 3
 
@@ -154,7 +154,7 @@ def large(folder: Path, window_s: float) -> None:
     last = write_day(journal, window_s)
     size, lines = journal.stat().st_size, int(86400 / window_s)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    watch = Watch(journal, time.time, 1)
+    watch = JournalWatch(journal, time.time, 1)
     begun, used = time.perf_counter(), time.process_time()
     while watch.tail.index.total < lines:
         watch.tail.advance()

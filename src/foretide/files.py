@@ -1,4 +1,4 @@
-"""Small files that are replaced as a whole: a reader sees the old content or the new, never half."""
+"""Small files that are replaced whole: a reader sees the old content or the new, never half."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretide.figures.account import Account, Promise
-from foretide.figures.demand import Window
+from foretide.figures.demand import WindowArrays
 from foretide.figures.saving import saving
 from foretide.model import Array, Latency, Prices, Sample
 from foretide.plan.optimum import schedule_cost
@@ -23,10 +23,10 @@ def operators(n: int, most: int = 64) -> Topology:
     return Topology(tuple(Operator(f"o{i}", max_replicas=most) for i in range(n)))
 
 
-def window(replicas: list[int], seconds: float = 30.0) -> Window:
+def window(replicas: list[int], seconds: float = 30.0) -> WindowArrays:
     n, ones = len(replicas), np.ones(len(replicas))
     counts = np.array(replicas, dtype=float)
-    return Window(seconds, ones, ones, 0 * ones, counts, ones, ones, np.zeros(0), 0.0 * n)
+    return WindowArrays(seconds, ones, ones, 0 * ones, counts, ones, ones, np.zeros(0), 0.0 * n)
 
 
 @settings(deadline=None, max_examples=80)
@@ -74,13 +74,13 @@ def test_what_ran_above_the_need_does_not_make_up_for_another_window() -> None:
 CHAIN = Topology((Operator("a"), Operator("b", inputs=("a",))))
 
 
-def chained(offered: float, out: float, dropped: float = 0.0) -> Window:
+def chained(offered: float, out: float, dropped: float = 0.0) -> WindowArrays:
     """Half of what a processes goes on to b; a processes everything at once."""
     samples = {
         "a": Sample(offered, offered, 0, 1, {"b": offered / 2}, busy_s=1.0, offered=offered),
         "b": Sample(offered / 2, out, 0, 1, busy_s=1.0, dropped=dropped),
     }
-    return Window.of(CHAIN, 10.0, samples)
+    return WindowArrays.of(CHAIN, 10.0, samples)
 
 
 def test_events_that_never_left_missed_the_target() -> None:

@@ -15,7 +15,7 @@ from tweets_world import tweets
 from foretide.control import ModeSwitch
 from foretide.web.app import application
 from foretide.web.security import Token
-from foretide.web.watch import Watch
+from foretide.web.watch import JournalWatch
 
 TOKEN = "a-token-for-the-tests"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -56,7 +56,7 @@ def site(
     if windows:
         tweets(journal, windows)
     listening = ModeSwitch(folder / "control.json", "act") if switch else None
-    watch = Watch(journal, lambda: watch.tail.grown_at, streams=2, control=control)
+    watch = JournalWatch(journal, lambda: watch.tail.grown_at, streams=2, control=control)
     watch.tail.advance()
     watch.refresh()
     yield Client(application(watch, Token(TOKEN), private))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretide.web.series import Recent, Whole
+from foretide.web.series import RecentSeries, WholeSeries
 
 VALUES = st.lists(st.one_of(st.none(), st.floats(0, 1e6)), min_size=1, max_size=200)
 
@@ -19,7 +19,7 @@ def points(values: list[float | None]) -> list[tuple[float, float]]:
 @settings(deadline=None, max_examples=60)
 @given(VALUES, st.integers(1, 20))
 def test_recent_keeps_exactly_the_last_points(values: list[float | None], limit: int) -> None:
-    series = Recent(1, limit)
+    series = RecentSeries(1, limit)
     for at, v in points(values):
         series.append(at, np.array([v]))
     np.testing.assert_array_equal(series.columns().T, np.array(points(values)[-limit:]))
@@ -30,7 +30,7 @@ def test_recent_keeps_exactly_the_last_points(values: list[float | None], limit:
 def test_whole_shows_every_window_in_at_most_limit_points(
     values: list[float | None], limit: int
 ) -> None:
-    series = Whole(("mean", "max", "last"), limit)
+    series = WholeSeries(("mean", "max", "last"), limit)
     for at, v in points(values):
         series.append(at, np.array([v, v, v]))
     at, mean, top, last = series.columns()
@@ -47,7 +47,7 @@ def test_whole_shows_every_window_in_at_most_limit_points(
 
 
 def test_the_mean_of_a_measured_run_stays_its_mean() -> None:
-    series = Whole(("mean",), 8)
+    series = WholeSeries(("mean",), 8)
     for at in range(64):
         series.append(at, np.array([float(at)]))
     assert series.stride == 8
@@ -57,4 +57,4 @@ def test_the_mean_of_a_measured_run_stays_its_mean() -> None:
 @pytest.mark.parametrize("limit", [0, 1, 7])
 def test_an_odd_limit_is_refused(limit: int) -> None:
     with pytest.raises(ValueError, match="even"):
-        Whole(("mean",), limit)
+        WholeSeries(("mean",), limit)

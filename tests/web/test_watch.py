@@ -12,7 +12,7 @@ from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps, twee
 
 from foretide.control import ModeSwitch
 from foretide.web import watch as module
-from foretide.web.watch import Watch
+from foretide.web.watch import JournalWatch
 
 
 def events(data: bytes) -> list[tuple[str, dict[str, object]]]:
@@ -28,7 +28,7 @@ def test_a_tick_holds_the_new_points_and_only_notable_decisions(tmp_path: Path) 
     journal = tmp_path / "journal.jsonl"
     run = steps(World(TWEETS, SERVICE_TIME_S, load, share=SHARE), journal, 60)
     made = [next(run) for _ in range(30)]
-    watch = Watch(journal, lambda: 0.0, streams=1)
+    watch = JournalWatch(journal, lambda: 0.0, streams=1)
     watch.tail.advance()
     watch.tell(None, 0)
     before, known = watch.tail.state, watch.tail.index.total
@@ -45,7 +45,7 @@ def test_a_tick_holds_the_new_points_and_only_notable_decisions(tmp_path: Path) 
 
 def test_many_new_windows_are_told_as_a_whole(tmp_path: Path) -> None:
     tweets(tmp_path / "journal.jsonl", 40)
-    watch = Watch(tmp_path / "journal.jsonl", lambda: 0.0, streams=1)
+    watch = JournalWatch(tmp_path / "journal.jsonl", lambda: 0.0, streams=1)
     watch.tail.advance()
     watch.tell(None, 0)
     ((name, state),) = events(watch.hub.since(watch.hub.number - 1)[1])
@@ -56,7 +56,7 @@ def test_many_new_windows_are_told_as_a_whole(tmp_path: Path) -> None:
 def test_the_switch_and_the_end_of_growth_are_told_too(tmp_path: Path) -> None:
     tweets(tmp_path / "journal.jsonl", 20)
     now = [0.0]
-    watch = Watch(tmp_path / "journal.jsonl", lambda: now[0], streams=1)
+    watch = JournalWatch(tmp_path / "journal.jsonl", lambda: now[0], streams=1)
     watch.tail.advance()
     now[0] = watch.tail.grown_at + 49
     watch.tell(None, 0)
@@ -80,7 +80,7 @@ def test_a_failure_is_logged_and_the_watch_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "POLL_S", 0.0)
-    watch = Watch(tmp_path / "journal.jsonl", lambda: 0.0, streams=1)
+    watch = JournalWatch(tmp_path / "journal.jsonl", lambda: 0.0, streams=1)
     looks = []
 
     def advance() -> int:
@@ -104,7 +104,7 @@ def test_a_long_journal_shows_how_far_it_was_read(
     tweets(tmp_path / "journal.jsonl", 40)
     monkeypatch.setattr("foretide.web.tail.SLICE_BYTES", 20_000)
     monkeypatch.setattr(module, "PROGRESS_S", -1.0)
-    watch = Watch(tmp_path / "journal.jsonl", lambda: 0.0, streams=1)
+    watch = JournalWatch(tmp_path / "journal.jsonl", lambda: 0.0, streams=1)
     shares = []
     monkeypatch.setattr(watch.hub, "restart", lambda: shares.append(watch.state().now.read_share))
     asyncio.run(watch._look_once(keep_alive=False))

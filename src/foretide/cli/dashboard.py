@@ -69,7 +69,7 @@ def command(
 
 
 def _check(journal: Path) -> None:
-    """Refuse a file that is no journal; a journal that has just begun may hold no whole line yet."""
+    """Refuse a file that is no journal; a new journal may not hold a whole line yet."""
     try:
         with open(journal, "rb") as f:
             head = f.read(HEAD_BYTES)

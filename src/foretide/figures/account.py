@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from foretide.figures.demand import Routes, Window
+from foretide.figures.demand import Routes, WindowArrays
 from foretide.model import Array, Prices
 from foretide.quantities import change_cost, cost
 from foretide.topology import Topology
@@ -55,8 +55,8 @@ class Account:
     >>> account = Account(Topology((Operator("a"),)), Prices(), Promise())
     >>> for replicas, need in ((1.0, 1.0), (2.0, 2.0), (2.0, 1.0)):
     ...     one = np.array([1.0])
-    ...     window = Window(30.0, one, one, 0 * one, replicas * one, one, one, np.zeros(0), 0.0)
-    ...     account.add(window, np.array([need]))
+    ...     counts = (one, one, 0 * one, replicas * one, one, one, np.zeros(0))
+    ...     account.add(WindowArrays(30.0, *counts, dropped=0.0), np.array([need]))
     >>> account.paid, account.peak, account.static_peak, round(account.saved, 3)
     (45100.0, 2, 48000.0, 0.167)
     """
@@ -85,7 +85,7 @@ class Account:
         self._before, self._peak = start, np.full(len(self._caps), np.nan)
         self._needed_s = self._covered_s = 0.0
 
-    def add(self, window: Window, need: Array, left: TargetCounts | None = None) -> None:
+    def add(self, window: WindowArrays, need: Array, left: TargetCounts | None = None) -> None:
         """One measured window with the replicas that each operator needed (NaN: unknown) and the
         latency of the events that left in it.
         """
@@ -112,7 +112,7 @@ class Account:
         self._before = replicas
         self._flow(window)
 
-    def _flow(self, window: Window) -> None:
+    def _flow(self, window: WindowArrays) -> None:
         """Counts events in and out; those that came longer ago than the target are due."""
         self._processed = self._processed + window.processed
         self._sent = self._sent + window.sent

@@ -31,7 +31,9 @@ class Conditions:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The runs in the order asked for; ``left_out`` says why a system did not run or never planned."""
+    """The runs in the order asked for; ``left_out`` gives the reason for every system without a
+    run.
+    """
 
     conditions: Conditions
     runs: tuple[Summary, ...]

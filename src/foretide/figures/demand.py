@@ -42,7 +42,7 @@ class Worked(Received, Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Window:
+class WindowArrays:
     """One measured window. Counts per operator in the topology's order, ``sent`` per edge; busy
     seconds are NaN where they were not measured; ``offered`` is 0 where events only come from other
     operators.
@@ -59,7 +59,7 @@ class Window:
     dropped: float
 
     @classmethod
-    def of(cls, topology: Topology, seconds: float, samples: Mapping[str, Worked]) -> Window:
+    def of(cls, topology: Topology, seconds: float, samples: Mapping[str, Worked]) -> WindowArrays:
         ordered = [samples[n] for n in topology.names]
         arrived, processed, backlog, replicas, busy_s = np.array(
             [(s.arrived, s.processed, s.backlog, s.replicas, s.busy_s) for s in ordered],
@@ -120,7 +120,7 @@ class Routes:
         return np.maximum(amounts, 0.0) if finite else np.full(n, np.nan)
 
 
-class Demand:
+class ReplicaDemand:
     """The need of every operator, window by window: ``max(1, ceil(x_i * service_time_i))``.
 
     ``x`` are the rates from outside carried along the measured selectivities, so that a queue that
@@ -134,7 +134,7 @@ class Demand:
         self._done, self._sent = np.zeros((RECENT, n)), np.zeros((RECENT, edges))
         self._busy_at, self._done_at = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=np.intp)
 
-    def add(self, window: Window) -> Array:
+    def add(self, window: WindowArrays) -> Array:
         """Learn from a window; the replicas that it needed, NaN where a service time was never
         measured. A loop that does not die out is judged by what arrived.
         """
@@ -148,7 +148,7 @@ class Demand:
         service_s = np.divide(self._busy.sum(axis=0), served, out=unknown, where=served > 0)
         return busy_replicas(rates * service_s)
 
-    def _learn(self, window: Window) -> None:
+    def _learn(self, window: WindowArrays) -> None:
         start, processed, busy_s = self._routes.start, window.processed, window.busy_s
         worked = processed > 0
         ids = np.flatnonzero(worked)

@@ -128,8 +128,8 @@ def degradation(offered: Array, out: Array) -> float | None:
     such window could outweigh all others and the mean exceed 100 %; divided by the larger of the
     two, every window counts between 0 and 1. Where no more leaves than came in, both are the same.
 
-    >>> degradation(np.array([100.0, 100.0]), np.array([70.0, 400.0])), degradation(np.zeros(1), np.zeros(1))
-    (0.525, None)
+    >>> degradation(np.array([100.0, 100.0]), np.array([70.0, 400.0]))
+    0.525
     """
     most = np.maximum(offered, out)
     known = most > 0

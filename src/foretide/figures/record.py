@@ -10,7 +10,7 @@ import numpy as np
 
 from foretide.errors import InvalidRecord
 from foretide.figures.account import Account, Promise
-from foretide.figures.demand import Demand, Window
+from foretide.figures.demand import ReplicaDemand, WindowArrays
 from foretide.journal import Run
 from foretide.model import Array, Decision, Latency, Prices, Snapshot
 from foretide.plan.optimum import optimal_schedule
@@ -26,8 +26,8 @@ class RunRecord:
     they are unknown. ``start`` are the replicas before the first window (None: those of the first
     window). ``latencies_ms`` are end to end, one per event that left, or one per group of
     ``latency_weights`` events; None when only each window's summary is known. ``share`` of the
-    events was promised to be within ``target_latency_s``. With ``shared_slots`` all operators use the
-    same task slots, which each of them shows as its replicas.
+    events was promised to be within ``target_latency_s``. With ``shared_slots`` all operators use
+    the same task slots, which each of them shows as its replicas.
     """
 
     system: str
@@ -75,9 +75,9 @@ class RunRecord:
         )
 
     @cached_property
-    def windows(self) -> tuple[Window, ...]:
+    def windows(self) -> tuple[WindowArrays, ...]:
         """The measured windows as arrays over the operators."""
-        return tuple(Window.of(self.topology, s.window_s, s.samples) for s in self.snapshots)
+        return tuple(WindowArrays.of(self.topology, s.window_s, s.samples) for s in self.snapshots)
 
     @cached_property
     def account(self) -> Account:
@@ -183,7 +183,7 @@ def measured_needs(topology: Topology, snapshots: Sequence[Snapshot]) -> dict[st
     """Replicas that the load from outside kept busy in each window, at the service times and
     selectivities measured up to then; NaN where a service time was not known yet.
     """
-    demand = Demand(topology)
-    rows = [demand.add(Window.of(topology, s.window_s, s.samples)) for s in snapshots]
+    demand = ReplicaDemand(topology)
+    rows = [demand.add(WindowArrays.of(topology, s.window_s, s.samples)) for s in snapshots]
     table = np.array(rows).reshape(len(rows), len(topology.names))
     return {n: table[:, i] for i, n in enumerate(topology.names)}

@@ -66,16 +66,19 @@ def saving(account: Account, slo_share: float | None) -> Saving:
 
 
 def against_static_peak(account: Account, slo_share: float | None) -> str:
-    """One clause: how the replica time compares with static peak provisioning, or by how much the
-    run ran short.
+    """How the replica time compares with static peak provisioning: what was saved, or by how much
+    the run ran short.
     """
     outcome, peak = saving(account, slo_share), account.peak
-    if outcome.short is not None:
-        return f"it ran short: {outcome.short}."
-    if outcome.share is None or peak is None:
-        return "static peak provisioning is unknown: some service time was never measured."
-    difference = "saved" if outcome.share >= 0 else "more"
-    return (
-        f"static peak provisioning ({plural(peak, 'replica')} all the time) would have used "
-        f"{peak * account.seconds:,.0f}: {percent(abs(outcome.share))} {difference}."
+    short = "" if outcome.short is None else f"it ran short: {outcome.short}."
+    if peak is None:
+        return short or "static peak provisioning is unknown: a service time was never measured."
+    unit = "slot" if account.shared else "replica"
+    baseline = (
+        f"static peak provisioning ({plural(peak, unit)} all the time) would have used "
+        f"{peak * account.seconds:,.0f}"
     )
+    if outcome.share is None:
+        return f"{baseline}; {short}"
+    difference = "saved" if outcome.share >= 0 else "more"
+    return f"{baseline}: {percent(abs(outcome.share))} {difference}."

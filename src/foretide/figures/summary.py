@@ -23,7 +23,7 @@ DECISIONS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ReplicaChange:
     """One operator in one decision: what was asked and why."""
 
     operator: str
@@ -33,14 +33,14 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NotableDecision:
     """One decision worth telling: it changed something, or failed. ``at_s`` counts from the run's
     start.
     """
 
     at_s: float
     outcome: str
-    changes: tuple[Change, ...]
+    changes: tuple[ReplicaChange, ...]
     note: str = ""
 
 
@@ -87,7 +87,7 @@ class Summary:
     need: Mapping[str, Array]
     optimum: Mapping[str, Array]
     balance: Mapping[str, tuple[Balance, Balance, Balance]]
-    steps: tuple[Step, ...]
+    steps: tuple[NotableDecision, ...]
     steps_left_out: int
     short: str | None = None
     share: float = PROMISED
@@ -215,11 +215,11 @@ def _balances(record: RunRecord) -> dict[str, tuple[Balance, Balance, Balance]]:
     return found
 
 
-def _step(decision: Decision, started_at: float, shared_slots: bool) -> Step | None:
+def _step(decision: Decision, started_at: float, shared_slots: bool) -> NotableDecision | None:
     """A decision as a person reads it; None when it changed nothing and nothing went wrong."""
     at_s = decision.at - started_at
     if decision.outcome == "failed":
-        return Step(at_s, "failed", (), decision.error or "")
+        return NotableDecision(at_s, "failed", (), decision.error or "")
     if (
         decision.outcome not in ("applied", "advised")
         or decision.plan is None
@@ -229,11 +229,11 @@ def _step(decision: Decision, started_at: float, shared_slots: bool) -> Step | N
     plan, samples, hosts = decision.plan, decision.snapshot.samples, decision.snapshot.hosts
     note = plan.reasons.get("", "")
     changes = [
-        Change(n, samples[n].replicas if n in samples else None, r, plan.reasons.get(n, ""))
+        ReplicaChange(n, samples[n].replicas if n in samples else None, r, plan.reasons.get(n, ""))
         for n, r in plan.replicas.items()
         if not shared_slots and (n not in samples or samples[n].replicas != r)
     ]
     if plan.executors is not None and hosts is not None and plan.executors != len(hosts):
-        changes.append(Change("executors", len(hosts), plan.executors, note))
+        changes.append(ReplicaChange("executors", len(hosts), plan.executors, note))
         note = ""
-    return Step(at_s, decision.outcome, tuple(changes), note)
+    return NotableDecision(at_s, decision.outcome, tuple(changes), note)

@@ -1,4 +1,4 @@
-"""The report's words: the name and meaning of each figure, and the sentence that sums up the runs."""
+"""The report's words: name and meaning of each figure, and the sentence that sums up the runs."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from foretide.web.decisions import read_at, view
 from foretide.web.records import Decisions, Health, ModeAnswer, ModeRequest, Range
 from foretide.web.security import BODY_LIMIT_BYTES, Gate, Token, refusal
 from foretide.web.sse import EventStream
-from foretide.web.watch import Watch
+from foretide.web.watch import JournalWatch
 
 STATIC = Path(__file__).parent / "static"
 PAGE_LIMIT, PAGE_DEFAULT = 200, 50
@@ -39,7 +39,7 @@ def _json(value: Any) -> Response:
     return Response(msgspec.json.encode(value), media_type="application/json")
 
 
-class _Query(msgspec.Struct, kw_only=True):
+class _DecisionsQuery(msgspec.Struct, kw_only=True):
     """The parameters of ``/api/decisions``."""
 
     since: int | None = None
@@ -65,7 +65,7 @@ def _query(request: Request, record: type[T]) -> T:
         )
     except msgspec.ValidationError as error:
         raise HTTPException(422, f"the query is not understood: {error}") from error
-    if isinstance(found, _Query):
+    if isinstance(found, _DecisionsQuery):
         numbers = [n for n in (found.since, found.before) if n is not None]
         if not 1 <= found.limit <= PAGE_LIMIT or any(n < 0 or n > 2**53 for n in numbers):
             raise HTTPException(
@@ -77,7 +77,7 @@ def _query(request: Request, record: type[T]) -> T:
 class Api:
     """The answers, over one watch."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: JournalWatch) -> None:
         self.watch = watch
 
     async def state(self, request: Request) -> Response:
@@ -92,7 +92,7 @@ class Api:
         return _json(state.columns(asked.range, asked.operator))
 
     async def decisions(self, request: Request) -> Response:
-        asked, tail = _query(request, _Query), self.watch.tail
+        asked, tail = _query(request, _DecisionsQuery), self.watch.tail
         index, path = tail.index, tail.path
         numbers = index.page(asked.since, asked.before, asked.limit, asked.changes)
         places = [(n, index.offset(n)) for n in numbers]
@@ -157,7 +157,7 @@ class Api:
 class _Stream:
     """``/api/stream``: an ASGI application, since it answers for as long as the reader stays."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: JournalWatch) -> None:
         self.watch = watch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -207,7 +207,7 @@ async def _refused(request: Request, error: Exception) -> Response:
     return refusal(error.status_code, error.detail or "refused", dict(error.headers or {}))
 
 
-def application(watch: Watch, token: Token, private: bool) -> ASGIApp:
+def application(watch: JournalWatch, token: Token, private: bool) -> ASGIApp:
     """The whole application behind its gate; the journal is followed while it runs."""
     api = Api(watch)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from foretide.journal import decode
 from foretide.model import Decision, Plan
-from foretide.web.records import Change, DecisionView
+from foretide.web.records import DecisionView, OperatorChange
 
 REMEMBERED = 500_000
 
@@ -21,8 +21,10 @@ class Index:
     >>> index = Index()
     >>> for offset, notable in ((0, False), (90, True), (180, True), (270, False)):
     ...     index.append(offset, notable)
-    >>> list(index.after(1, changes=False)), list(index.after(0, changes=True)), list(index.before(2, changes=True))
-    ([1, 2, 3], [1, 2], [1])
+    >>> list(index.after(1, changes=False)), list(index.after(0, changes=True))
+    ([1, 2, 3], [1, 2])
+    >>> list(index.before(2, changes=True))
+    [1]
     """
 
     def __init__(self, limit: int = REMEMBERED) -> None:
@@ -101,7 +103,7 @@ def view(seq: int, decision: Decision, shared_slots: bool = False) -> DecisionVi
     )
 
 
-def _replicas(decision: Decision) -> list[Change]:
+def _replicas(decision: Decision) -> list[OperatorChange]:
     plan, proposed = decision.plan, decision.proposed
     if plan is None or proposed is None:
         return []
@@ -113,12 +115,12 @@ def _replicas(decision: Decision) -> list[Change]:
         wanted = proposed.replicas.get(name, planned)
         if not running == wanted == planned:
             changes.append(
-                Change(name, running, wanted, planned, *_sentences(name, proposed, plan))
+                OperatorChange(name, running, wanted, planned, *_sentences(name, proposed, plan))
             )
     return changes
 
 
-def _executors(decision: Decision) -> list[Change]:
+def _executors(decision: Decision) -> list[OperatorChange]:
     """The change of executors, where the plan decides them and they are known."""
     plan, proposed, snapshot = decision.plan, decision.proposed, decision.snapshot
     if plan is None or proposed is None or snapshot is None or snapshot.hosts is None:
@@ -127,7 +129,11 @@ def _executors(decision: Decision) -> list[Change]:
         return []
     wanted = plan.executors if proposed.executors is None else proposed.executors
     running = len(snapshot.hosts)
-    return [Change("executors", running, wanted, plan.executors, *_sentences("", proposed, plan))]
+    return [
+        OperatorChange(
+            "executors", running, wanted, plan.executors, *_sentences("", proposed, plan)
+        )
+    ]
 
 
 def _sentences(name: str, proposed: Plan, plan: Plan) -> tuple[str, str | None]:

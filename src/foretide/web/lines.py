@@ -95,14 +95,14 @@ class DecisionLine(msgspec.Struct, gc=False):
         )
 
 
-class Line(msgspec.Struct):
+class JournalLine(msgspec.Struct):
     """One line of a journal: a run's start or a decision."""
 
     run: Run | None = None
     decision: DecisionLine | None = None
 
 
-_decoder = msgspec.json.Decoder(Line)
+_decoder = msgspec.json.Decoder(JournalLine)
 
 
 def decode(line: bytes) -> Run | DecisionLine | None:

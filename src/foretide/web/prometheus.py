@@ -1,5 +1,6 @@
-"""The state as Prometheus text (exposition format 0.0.4), written by ``prometheus_client``. Units are
-base units: seconds, events, events per second, shares.
+"""The state as Prometheus text (exposition format 0.0.4), written by ``prometheus_client``.
+
+Units are base units: seconds, events, events per second, shares.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class OperatorInfo(msgspec.Struct):
 
 class RunInfo(msgspec.Struct):
     """What ran: the journal's first line. ``share`` of the events is promised to be within the
-    target. With ``shared_slots`` all operators use the task slots of one application. ``spark_ui`` is
-    the address of Spark's own page.
+    target. With ``shared_slots`` all operators use the task slots of one application. ``spark_ui``
+    is the address of Spark's own page.
     """
 
     name: str
@@ -45,7 +45,8 @@ class RunInfo(msgspec.Struct):
 
 class OperatorNow(msgspec.Struct):
     """One operator in the newest measured window. ``feeds`` are events/s on each outgoing edge;
-    ``processed`` are events/s, ``batches`` ended in the window and took ``batch_s`` each on average.
+    ``processed`` are events/s; ``batches`` ended in the window and took ``batch_s`` each on
+    average.
     """
 
     replicas: int
@@ -74,7 +75,7 @@ class LatencyNow(msgspec.Struct):
     within_share: float | None
 
 
-class Outlook(msgspec.Struct):
+class LoadOutlook(msgspec.Struct):
     """The load forecast for the windows that come next; ``upper`` is a high quantile where the
     forecaster knows one.
     """
@@ -123,7 +124,7 @@ class Now(msgspec.Struct, kw_only=True):
     slots: int | None = None
     lead_s: float | None = None
     latency: LatencyNow | None = None
-    outlook: Outlook | None = None
+    outlook: LoadOutlook | None = None
     cost: Cost
     outcomes: dict[str, int] = {}
     operators: dict[str, OperatorNow] = {}
@@ -148,7 +149,7 @@ class Columns(msgspec.Struct):
     channels: dict[str, list[float | None]]
 
 
-class Change(msgspec.Struct):
+class OperatorChange(msgspec.Struct):
     """One operator in a decision: what ran, what the planner proposed, what the guards left of it,
     and both sentences.
     """
@@ -172,7 +173,7 @@ class DecisionView(msgspec.Struct):
     mode: Mode
     note: str | None
     error: str | None
-    changes: list[Change]
+    changes: list[OperatorChange]
 
 
 class Decisions(msgspec.Struct):

@@ -23,7 +23,8 @@ from foretide.web.records import Problem
 BODY_LIMIT_BYTES = 4096
 SHORTEST_TOKEN = 16
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -37,8 +38,8 @@ HEADERS = {
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach an address.
 
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("::1"), is_loopback("0.0.0.0"), is_loopback("example.org")
-    (True, True, True, False, False)
+    >>> [is_loopback(h) for h in ("127.0.0.1", "localhost", "::1", "0.0.0.0", "example.org")]
+    [True, True, True, False, False]
     """
     if host == "localhost":
         return True
@@ -91,7 +92,7 @@ def refusal(status: int, sentence: str, headers: dict[str, str] | None = None) -
 
 @dataclass
 class Gate:
-    """The ASGI layer. ``private``: reading needs the token too (any address that is not loopback)."""
+    """The ASGI layer. ``private``: reading needs the token too (addresses other than loopback)."""
 
     app: ASGIApp
     token: Token

@@ -12,10 +12,10 @@ from foretide.model import Array
 Rule = Literal["mean", "max", "last"]
 
 
-class Recent:
+class RecentSeries:
     """The last ``limit`` points of every channel, one column per append.
 
-    >>> r = Recent(1, limit=2)
+    >>> r = RecentSeries(1, limit=2)
     >>> for at in (1.0, 2.0, 3.0):
     ...     r.append(at, np.array([at * 10]))
     >>> r.columns()
@@ -41,7 +41,7 @@ class Recent:
         return self._data[:, max(0, self._used - self.limit) : self._used]
 
 
-class Whole:
+class WholeSeries:
     """All of a run in at most ``limit`` points: when they are full, neighbours merge and each point
     covers twice as many windows.
 
@@ -49,7 +49,7 @@ class Whole:
     or the last; what was not measured (NaN) does not count. The instant of a point is that of its
     last window.
 
-    >>> w = Whole(("mean", "max"), limit=2)
+    >>> w = WholeSeries(("mean", "max"), limit=2)
     >>> for at in (1.0, 2.0, 3.0):
     ...     w.append(at, np.array([at, at]))
     >>> w.columns()

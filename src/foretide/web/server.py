@@ -17,7 +17,7 @@ from foretide.errors import InvalidConfig
 from foretide.web.app import application
 from foretide.web.connections import BoundedProtocol, Connections
 from foretide.web.security import Token, is_loopback
-from foretide.web.watch import Watch
+from foretide.web.watch import JournalWatch
 
 STREAMS = 256
 STOP_S = 5.0
@@ -40,7 +40,7 @@ class Served:
 class _Server(uvicorn.Server):
     """Ends open streams first, so that a shutdown never waits for a reader."""
 
-    watch: Watch
+    watch: JournalWatch
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self.watch.hub.close()
@@ -96,14 +96,14 @@ def serve(
     there yet.
 
     >>> import tempfile, urllib.request
-    >>> with tempfile.TemporaryDirectory() as folder, serve(f"{folder}/journal.jsonl", port=0) as site:
+    >>> with tempfile.TemporaryDirectory() as folder, serve(folder, port=0) as site:
     ...     urllib.request.urlopen(f"{site.url}/healthz").read()
     b'{"ok":true,"read_share":1.0}'
     """
     secret = Token.new() if token is None else Token(token)
     private = not is_loopback(host)
     sock = _bind(host, port)
-    watch = Watch(journal_file(journal), time.time, STREAMS, control)
+    watch = JournalWatch(journal_file(journal), time.time, STREAMS, control)
     config = uvicorn.Config(
         application(watch, secret, private),
         access_log=False,

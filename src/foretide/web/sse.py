@@ -32,7 +32,7 @@ KEEP_ALIVE = b": keep-alive\n\n"
 
 
 class Hub:
-    """Where changes are published and readers wait. ``whole`` encodes the whole state as an event."""
+    """Publishes changes to waiting readers. ``whole`` encodes the whole state as an event."""
 
     def __init__(self, whole: Callable[[], bytes], streams: int) -> None:
         self.streams = streams

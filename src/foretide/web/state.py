@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from foretide.figures.account import Account, Promise
-from foretide.figures.demand import Demand, Window
+from foretide.figures.demand import ReplicaDemand, WindowArrays
 from foretide.figures.record import has_shared_slots
 from foretide.figures.saving import saving
 from foretide.journal import Run
@@ -22,14 +22,14 @@ from foretide.web.records import (
     Columns,
     Cost,
     LatencyNow,
+    LoadOutlook,
     Now,
     OperatorInfo,
     OperatorNow,
-    Outlook,
     Range,
     RunInfo,
 )
-from foretide.web.series import Recent, Rule, Whole
+from foretide.web.series import RecentSeries, Rule, WholeSeries
 
 RECENT_POINTS = 600
 WHOLE_POINTS = 1024
@@ -81,9 +81,9 @@ class RunState:
             *OVERALL.values(),
             *(r for r in PER_OPERATOR.values() for _ in self.names),
         ]
-        self._recent = Recent(len(rules), RECENT_POINTS)
-        self._whole = Whole(rules, WHOLE_POINTS)
-        self._demand = Demand(run.topology)
+        self._recent = RecentSeries(len(rules), RECENT_POINTS)
+        self._whole = WholeSeries(rules, WHOLE_POINTS)
+        self._demand = ReplicaDemand(run.topology)
         promise = Promise(run.target_latency_s, run.share)
         self.shared_slots = has_shared_slots(run)
         self._account = Account(run.topology, run.prices, promise, shared=self.shared_slots)
@@ -125,7 +125,7 @@ class RunState:
         """Account for a window; its values per operator go into ``values``, the others are
         returned.
         """
-        window = Window.of(self.run.topology, snapshot.window_s, snapshot.samples)
+        window = WindowArrays.of(self.run.topology, snapshot.window_s, snapshot.samples)
         need, latency = self._demand.add(window), self._end_to_end(snapshot)
         self._account.add(window, need, latency)
         self._feeds = window.sent / window.seconds
@@ -231,7 +231,7 @@ class RunState:
             slots=self._snapshot.slots if self._snapshot else None,
             lead_s=self._snapshot.lead_s if self._snapshot else None,
             latency=self._latency_now(),
-            outlook=Outlook([m for m, _ in ahead], upper if len(upper) == len(ahead) else None)
+            outlook=LoadOutlook([m for m, _ in ahead], upper if len(upper) == len(ahead) else None)
             if ahead
             else None,
             cost=self._cost(),

@@ -42,7 +42,7 @@ class Tail:
         return self._offset / self._size if self.behind else 1.0
 
     def advance(self) -> int:
-        """Read at most one slice; how many decisions came. A file that is not there yet holds none."""
+        """Read at most one slice and return the number of new decisions; 0 without a file."""
         try:
             with open(self.path, "rb") as f:
                 self._look(os.fstat(f.fileno()))

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
 
 
-class Whole(msgspec.Struct):
+class WholeState(msgspec.Struct):
     """The first event of a stream: all that the page needs to draw itself."""
 
     run: RunInfo | None
@@ -50,7 +50,7 @@ class Tick(msgspec.Struct):
     decisions: list[DecisionView]
 
 
-class Watch:
+class JournalWatch:
     """The journal as the server sees it. ``clock`` gives UTC seconds: it only tells whether the
     file still grows.
     """
@@ -151,6 +151,6 @@ class Watch:
         return event(
             "state",
             _encoder.encode(
-                Whole(state.run, state.now, run.columns("recent") if run else None, feed)
+                WholeState(state.run, state.now, run.columns("recent") if run else None, feed)
             ),
         )

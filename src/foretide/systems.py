@@ -308,6 +308,12 @@ _BUILT_IN = (
         "the limit, ours",
         "clairvoyant",
     ),
+    System(
+        "clairvoyant-target",
+        "the cheapest schedule that keeps the promise, from the future (simulator only)",
+        "the limit, ours",
+        "clairvoyant-target",
+    ),
 )
 
 DEFAULT_SYSTEM = "foretide"

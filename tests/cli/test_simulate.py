@@ -11,7 +11,8 @@ from foretide.figures.comparison import Comparison
 from foretide.sim import compare as comparing
 
 KEYS = {
-    "system", "cost", "cost_ratio", "replica_seconds", "adaptations", "saved_resources", "throughput_degradation", "processed_share",
+    "system", "cost", "cost_ratio", "target_cost_ratio",
+    "replica_seconds", "adaptations", "saved_resources", "throughput_degradation", "processed_share",
     "latency_mean_ms", "latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "slo_share", "input_mape", "replica_mape",
     "utilization_mean", "utilization_max", "need_share",
 }  # fmt: skip
@@ -38,7 +39,15 @@ def invoke(*arguments: str) -> str:
 
 def test_compare_prints_one_json_object_and_nothing_else() -> None:
     found = json.loads(invoke("compare", "--app", "chain", "--systems", "srea,static", "--json"))
-    assert set(found) == {"app", "load", "window_s", "lead_s", "optimum_cost", "systems"}
+    assert set(found) == {
+        "app",
+        "load",
+        "window_s",
+        "lead_s",
+        "optimum_cost",
+        "target_optimum_cost",
+        "systems",
+    }
     assert [s["system"] for s in found["systems"]] == ["srea", "static"]
     assert all(set(s) == KEYS for s in found["systems"])
     assert (found["app"], found["load"], found["window_s"]) == (

@@ -47,9 +47,17 @@ def test_every_system_meets_the_same_load_and_the_same_optimum() -> None:
 
 def test_json_has_the_keys_of_the_contract() -> None:
     found = compare(CASE, [system("srea")], new_environment=FollowingEnvironment).as_dict()
-    assert list(found) == ["app", "load", "window_s", "lead_s", "optimum_cost", "systems"]
+    assert list(found) == [
+        "app",
+        "load",
+        "window_s",
+        "lead_s",
+        "optimum_cost",
+        "target_optimum_cost",
+        "systems",
+    ]
     assert (found["app"], found["load"], found["window_s"]) == ("chain", "steps", 10.0)
-    assert len(found["systems"][0]) == 18
+    assert len(found["systems"][0]) == 19
 
 
 def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> None:

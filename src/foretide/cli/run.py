@@ -125,6 +125,11 @@ def command(
     _check(asked)
     scaler = asked.system.build(SYSTEM)
     check_parts(scaler)
+    if asked.target_latency_s is not None and not scaler.takes_target:
+        say(
+            f"system '{scaler.name}' has no latency target: {asked.target_latency_s:g} s is only "
+            "measured against; 'foretide', 'drs' and 'attach' plan for it"
+        )
     from foretide.spark.control.live import LiveRun, find_pipeline  # imported when it is needed
 
     declared = find_pipeline(pipeline)

@@ -38,6 +38,7 @@ class Comparison:
     conditions: Conditions
     runs: tuple[Summary, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
+    target_optimum_cost: float | None = None
 
     @property
     def optimum_cost(self) -> float | None:
@@ -51,5 +52,6 @@ class Comparison:
             "window_s": self.conditions.window_s,
             "lead_s": self.conditions.lead_s,
             "optimum_cost": self.optimum_cost,
+            "target_optimum_cost": self.target_optimum_cost,
             "systems": [r.figures.as_dict() for r in self.runs],
         }

@@ -34,6 +34,7 @@ class Figures:
 
     cost: schedule cost W summed over operators (BGElasor, section 4.2). cost_ratio: cost over the
     clairvoyant optimum, which never runs below the need; a system that does can be below 1.
+    target_cost_ratio: cost over the least that keeps the promised share within the latency target.
     replica_seconds: replicas times time. adaptations: windows in which some operator's replicas
     changed. saved_resources: replica time saved against every operator's peak need all the time;
     None for a run that ran short (``foretide.figures.saving``). throughput_degradation,
@@ -46,6 +47,7 @@ class Figures:
     system: str
     cost: float | None = None
     cost_ratio: float | None = None
+    target_cost_ratio: float | None = None
     replica_seconds: float | None = None
     adaptations: int | None = None
     saved_resources: float | None = None

@@ -39,6 +39,12 @@ PLANNERS: Registry[Planner] = Registry(
             "the limit",
         ),
         Part(
+            "clairvoyant-target",
+            "foretide.plan.clairvoyant_target:ClairvoyantTarget",
+            "the cheapest schedule that keeps the promise; simulator only",
+            "the limit",
+        ),
+        Part(
             "cost-balance",
             "foretide.plan.cost_balance:CostBalance",
             "the cheap schedule for the forecast windows",

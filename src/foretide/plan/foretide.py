@@ -148,11 +148,17 @@ class Foretide:
         return np.asarray(held)
 
     def state(self) -> dict[str, Any]:
-        """The level, so that a restarted run is as cautious as it was."""
-        return self.level.state()
+        """The level, so that a restarted run is as cautious as it was, and what was wanted lately,
+        so that it holds what it held.
+        """
+        wanted = [[at, w.tolist()] for at, w in self._wanted]
+        return {**self.level.state(), "wanted": wanted}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.level.restore(state)
+        self._wanted.clear()
+        for at, wanted in state.get("wanted", ()):
+            self._wanted.append((float(at), np.array(wanted, dtype=float)))
 
 
 def _filled(values: Array, steps: int) -> Array:

@@ -15,7 +15,7 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty
 from typing import Any, Literal, Protocol, cast, get_args
 
@@ -29,6 +29,7 @@ from foretide.figures.summary import Summary, summarize
 from foretide.figures.windows import merged
 from foretide.load import Load
 from foretide.model import Array, Decision, Plan, Prices, Snapshot
+from foretide.plan.clairvoyant_target import bound
 from foretide.plan.future import Future as LoadFuture
 from foretide.quantities import Counts, needs
 from foretide.sim.reconfigure import ExecutorStarts, Pool
@@ -37,6 +38,8 @@ from foretide.systems import System
 Engine = Literal["auto", "events", "batch", "fluid"]
 EVENTS_AT_MOST = 60e6
 WINDOWS_AT_MOST = 20_000_000
+BOUND_AT_MOST = 5_000
+"""Windows for which the least cost of the promise is computed."""
 
 Progress = Callable[[str, int, int], None]
 """Told (system, windows done, windows in all) now and then."""
@@ -154,6 +157,23 @@ class Scenario:
         rates, visits = self.load.rates(self.window_s), self.app.visits()
         return {n: needs(rates * visits[n], self.app.service_s(n)) for n in self.app.topology.names}
 
+    def future(self) -> LoadFuture:
+        """The load as it comes, for the planners that are told it and for the bound of the promise."""
+        rates, visits, app = self.load.rates(self.window_s), self.app.visits(), self.app
+        work = {n: rates * visits[n] * app.service_s(n) for n in app.topology.names}
+        service_s = sum(visits[n] * app.service_s(n) for n in app.topology.names)
+        spare_s = max(0.0, app.target_latency_s - service_s)
+        return LoadFuture(0.0, self.window_s, self.needs(), work, spare_s, self.share)
+
+    def target_cost(self) -> float | None:
+        """The least cost that keeps the promise (``plan.clairvoyant_target.bound``); None where the
+        load is too long to compute it while a user waits.
+        """
+        if self.windows > BOUND_AT_MOST:
+            return None
+        most = {n: self.app.topology[n].max_replicas for n in self.app.topology.names}
+        return bound(self.future(), self.prices, self.start(), most)
+
     def start(self) -> dict[str, int]:
         """Replicas before the first window."""
         return {
@@ -195,7 +215,7 @@ def simulate(
     decisions: list[Decision] = []
     if system.keeps_promises:
         system = system.promised(case.app.target_latency_s, case.share)
-    told = system.priced(case.prices).foreseeing(LoadFuture(0.0, case.window_s, need))
+    told = system.priced(case.prices).foreseeing(case.future())
     loop = told.autoscaler(
         case.app.topology, environment, environment, mode="act", record=decisions.append
     )
@@ -242,10 +262,18 @@ def compare(
         found = {s.name: _attempt(case, s, progress, new_environment) for s in systems}
     else:
         found = _side_by_side(case, systems, progress, workers, new_environment)
-    runs = tuple(r for s in systems if isinstance(r := found[s.name], Summary))
-    return Comparison(
-        case.conditions, runs, {n: why for n, why in found.items() if isinstance(why, str)}
-    )
+    least = case.target_cost()
+    runs = tuple(_against(r, least) for s in systems if isinstance(r := found[s.name], Summary))
+    left_out = {n: why for n, why in found.items() if isinstance(why, str)}
+    return Comparison(case.conditions, runs, left_out, least)
+
+
+def _against(run: Summary, least: float | None) -> Summary:
+    """The run with its cost held against the least that keeps the promise."""
+    if not least or run.figures.cost is None:
+        return run
+    ratio = run.figures.cost / least
+    return replace(run, figures=replace(run.figures, target_cost_ratio=ratio))
 
 
 def _attempt(

@@ -159,7 +159,8 @@ class LiveRun:
                 actuator = PipelineActuator(running, executors)
                 if self.mode == "act":
                     actuator.resume()
-                loop = system.priced(self.prices).autoscaler(
+                promised = system.promised(self.target_latency_s, self.share)
+                loop = promised.priced(self.prices).autoscaler(
                     running.topology,
                     probe,
                     actuator,

@@ -57,6 +57,19 @@ def test_a_cluster_manager_that_refuses_or_fails_changes_nothing() -> None:
     assert (executors.names(), cluster.given_back) == (("0", "1", "2"), [])
 
 
+def test_guiding_asks_for_more_and_never_gives_back() -> None:
+    cluster = ScriptedCluster(executors=3)
+    executors = pool(cluster)
+    executors.raise_to(2)
+    assert cluster.asked == []
+    executors.raise_to(4)
+    assert cluster.asked == [4]
+    cluster.refuses = True
+    with pytest.raises(ActuationError, match="refused 6 executors"):
+        executors.raise_to(6)
+    assert cluster.given_back == []
+
+
 def test_executors_that_die_are_replaced_by_the_next_request() -> None:
     cluster = ScriptedCluster(executors=3)
     executors = pool(cluster)

@@ -133,7 +133,7 @@ class Attachment:
             scaler = chosen.autoscaler(
                 topology,
                 probe,
-                ExecutorActuator(self.executors),
+                ExecutorActuator(self.executors, guide=self.settings.mode == "guide"),
                 mode,
                 lambda decision: self._record(journal, learned, decision),
             )
@@ -212,7 +212,8 @@ def attach(
     lead_s: float | None = None,
 ) -> Attachment:
     """Watch the streaming queries of a running application and advise (or, with ``mode="act"``,
-    set) its number of executors.
+    set) its number of executors. ``mode="guide"`` leaves Spark's dynamic allocation on and only
+    brings executors before it would.
 
     ``share`` of the events should be done within ``target_latency_s``; ``targets`` and
     ``priorities`` are per query. ``edges`` maps a query's name to those it reads from, where
@@ -243,6 +244,6 @@ def attached(spark: SparkSession, settings: AttachSettings) -> Attachment:
     ):
         raise InvalidConfig(
             "Spark's dynamic allocation is on and would fight with Foretide: set "
-            "spark.dynamicAllocation.enabled=false"
+            "spark.dynamicAllocation.enabled=false, or attach with mode='guide'"
         )
     return Attachment(spark, settings)

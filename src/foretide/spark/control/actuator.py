@@ -40,11 +40,20 @@ class PipelineActuator:
 
 
 class ExecutorActuator:
-    """Applies plans to an application whose queries are only watched: executors, nothing else."""
+    """Applies plans to an application whose queries are only watched: executors, nothing else.
 
-    def __init__(self, executors: ExecutorPool) -> None:
+    ``guide``: Spark's dynamic allocation stays on and removes what is idle; plans only bring
+    executors before it would.
+    """
+
+    def __init__(self, executors: ExecutorPool, guide: bool = False) -> None:
         self.executors = executors
+        self.guide = guide
 
     def apply(self, plan: Plan) -> None:
-        if plan.executors is not None:
+        if plan.executors is None:
+            return
+        if self.guide:
+            self.executors.raise_to(plan.executors)
+        else:
             self.executors.request(plan.executors, plan.release)

@@ -141,6 +141,23 @@ class ExecutorPool:
                 f"the cluster manager could not be asked for {total} executors: {error}"
             ) from error
 
+    def raise_to(self, total: int) -> None:
+        """Have at least ``total`` executors and give none back: for an application whose own
+        dynamic allocation does that.
+        """
+        missing = total - len(self.live())
+        if self.local or missing <= 0:
+            return
+        try:
+            accepted = self.calls.request_total(total)
+        except Exception as error:
+            raise ActuationError(
+                f"the cluster manager could not be asked for {total} executors: {error}"
+            ) from error
+        if not accepted:
+            raise ActuationError(f"the cluster manager refused {total} executors")
+        self.lead_times.asked(self._now(), missing)
+
     def _give_back(self, name: str) -> bool:
         """Where an application has decommissioning off, an idle executor is stopped and a busy one
         is left for the next time.

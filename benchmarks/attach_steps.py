@@ -144,10 +144,12 @@ def main() -> int:
         load.stop.set()
         query.stop()
         spark.stop()
-        return told(folder / "run" / "journal.jsonl", changes)
+        share = (watcher.cpu_s or 0.0) / watcher.account.seconds
+        print(f"attach used {100 * share:.2f} % of one core of the driver's Python process")
+        return verdict(folder / "run" / "journal.jsonl", changes)
 
 
-def told(journal: Path, changes: list[tuple[float, float]]) -> int:
+def verdict(journal: Path, changes: list[tuple[float, float]]) -> int:
     """Print the windows and a verdict per step; 0 when every step was met."""
     _, decisions = read(journal)
     first = changes[0][0]

@@ -75,6 +75,7 @@ class Attachment:
         self.executors = ExecutorPool(spark, LeadTimes(default_path(), settings.lead_s))
         self.last: Decision | None = None
         self.account = ExecutorAccount()
+        self.cpu_s: float | None = None
         self.advised = threading.Event()
         self._stop = threading.Event()
         self._life = threading.Event()
@@ -107,6 +108,12 @@ class Attachment:
 
     def _run(self) -> None:
         clock = WallClock()
+        try:
+            self._lives(clock)
+        finally:
+            self.cpu_s = time.thread_time()
+
+    def _lives(self, clock: WallClock) -> None:
         with self._mode as mode:
             while not self._stop.is_set():
                 latest = self.queries.latest

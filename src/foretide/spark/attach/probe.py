@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from foretide.errors import NotReady
 from foretide.model import Snapshot
-from foretide.spark.attach.progress import query_name
+from foretide.spark.attach.progress import BatchReport, query_name
 from foretide.spark.attach.queries import ClusterState, QueryState, WatchedQueries
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.jvm import ExecutorInfo, SparkJvm
@@ -51,7 +51,7 @@ class AttachedProbe:
             raise NotReady("no streaming query is running: executors stay as they are")
         reported = self.queries.latest
         states = {
-            name: self._state(query, name in reported)
+            name: self._state(query, reported.get(name))
             for name, query in active.items()
             if name in reported or str(query.id) not in self.idle
         }
@@ -67,8 +67,8 @@ class AttachedProbe:
     def _active(self) -> Mapping[str, Any]:
         return {query_name(q.name, str(q.id)): q for q in self.spark.streams.active}
 
-    def _state(self, query: Any, reported: bool) -> QueryState:
-        if not reported:
+    def _state(self, query: Any, latest: BatchReport | None) -> QueryState:
+        if latest is None:
             return QueryState(self.executors.ended_jobs(query))
         status = query.status
         run = str(query.runId)
@@ -76,7 +76,7 @@ class AttachedProbe:
             self._triggers[run] = self._jvm.trigger_s(query)
         return QueryState(
             self.executors.ended_jobs(query),
-            self._jvm.latest_offsets(query),
+            self._jvm.latest_offsets(query) if latest.partitions is not None else None,
             not status["isDataAvailable"] and not status["isTriggerActive"],
             self._triggers[run],
         )

@@ -164,6 +164,9 @@ class SparkJvm:
     def latest_offsets(self, query: Any) -> list[Mapping[str, int]] | None:
         """The newest offsets of each Kafka source of a query, by ``topic/partition``, asked over the
         source's own connection; None when some source is not Kafka or the call is not there.
+
+        Only through Kafka's AdminClient, which may be used by several threads. A source that was
+        set to fetch offsets with a consumer is left alone: a second thread would fail its query.
         """
         try:
             execution = query._jsq.streamingQuery()
@@ -174,9 +177,10 @@ class SparkJvm:
         return offsets or None
 
     def _kafka_latest(self, stream: Any) -> Mapping[str, int]:
-        none = self._scala("scala.None")
-        text = str(stream.kafkaOffsetReader().fetchLatestOffsets(none))
-        return parsed_offsets(text)
+        reader = stream.kafkaOffsetReader()
+        if reader.getClass().getSimpleName() != "KafkaOffsetReaderAdmin":
+            raise ValueError("these offsets are not fetched with an AdminClient")
+        return parsed_offsets(str(reader.fetchLatestOffsets(self._scala("scala.None"))))
 
     def trigger_s(self, query: Any) -> float | None:
         """Seconds between two batches that the query's trigger asks for; None when unknown."""

@@ -1,0 +1,198 @@
+"""A recorded day at speed, three ways to size executors for it: fixed at the peak, Spark's dynamic
+allocation, attach.
+
+Real Kafka, a topic of 8 partitions, 10 ms of waiting per event, a batch every 2 s. Each way gets the
+same load in a session of its own. Events carry the time at which they were sent; the query writes
+that time to a second topic, so latency is from Kafka's timestamp at the source to the one at the
+sink. Prints executor-seconds, p50 and p99 latency and the share within the target.
+
+    python benchmarks/attach_day.py LOAD.csv [--minutes 5] [--max 4] [--ways fixed,dynamic,attach]
+
+The load is scaled so that its peak keeps ``--peak`` slots busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from attach_steps import EVENT_S, PARTITIONS, TOPIC, waiting_work
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
+
+import foretide
+from foretide.demo.broker import Broker, jars
+from foretide.load import load
+from foretide.spark.control.executors import ExecutorPool
+
+TARGET_S = 10.0
+WAYS = ("fixed", "dynamic", "attach")
+
+
+def day(file: str, minutes: float, peak_slots: float) -> np.ndarray:
+    """Events/s for every second of the run: the recorded day with the highest peak, compressed."""
+    recorded = load(file)
+    rows = round(86_400 / recorded.interval_s)
+    whole = recorded.rates()
+    days = whole[: len(whole) // rows * rows].reshape(-1, rows)
+    rates = days[int(days.max(axis=1).argmax())]
+    seconds = round(60 * minutes)
+    edges = np.linspace(0, len(rates), seconds + 1).astype(int)
+    means = np.array([rates[a : max(a + 1, b)].mean() for a, b in pairwise(edges)])
+    return means * (peak_slots / EVENT_S / means.max())
+
+
+def sent(servers: str, rates: np.ndarray) -> None:
+    """Send the load in real time; the record's own timestamp is when it was sent."""
+    producer = Producer({"bootstrap.servers": servers, "linger.ms": 5})
+    start, owed, number = time.monotonic(), 0.0, 0
+    last = start
+    while (now := time.monotonic()) - start < len(rates):
+        owed += (now - last) * rates[int(now - start)]
+        last = now
+        for _ in range(int(owed)):
+            producer.produce(TOPIC, b"x", partition=number % PARTITIONS)
+            number += 1
+        owed -= int(owed)
+        producer.poll(0)
+        time.sleep(0.05)
+    producer.flush(20)
+
+
+def session(way: str, most: int) -> SparkSession:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = {
+        "spark.executor.memory": "512m",
+        "spark.jars": ",".join(map(str, jars("spark"))),
+        "spark.decommission.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    if way == "dynamic":
+        settings |= {
+            "spark.dynamicAllocation.enabled": "true",
+            "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+            "spark.dynamicAllocation.minExecutors": "1",
+            "spark.dynamicAllocation.maxExecutors": str(most),
+        }
+    builder = SparkSession.builder.master(f"local-cluster[{most},1,640]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    return spark
+
+
+def one_way(way: str, servers: str, most: int, rates: np.ndarray, folder: Path) -> float:
+    """Run the load one way; executor-seconds."""
+    spark = session(way, most)
+    events = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("subscribe", TOPIC)
+        .option("startingOffsets", "latest")
+        .load()
+        .selectExpr("cast(unix_millis(timestamp) as string) as value")
+    )
+    query = (
+        events.mapInPandas(waiting_work, events.schema)
+        .writeStream.queryName("work")
+        .format("kafka")
+        .option("kafka.bootstrap.servers", servers)
+        .option("topic", f"done-{way}")
+        .option("checkpointLocation", str(folder / f"checkpoint-{way}"))
+        .trigger(processingTime="2 seconds")
+        .start()
+    )
+    pool = ExecutorPool(spark)
+    while not query.lastProgress:
+        time.sleep(0.2)
+    watcher = None
+    if way == "attach":
+        watcher = foretide.attach(
+            spark, target_latency_s=TARGET_S, max_executors=most, mode="act",
+            run_dir=folder / "run",
+        )  # fmt: skip
+    producer = threading.Thread(target=sent, args=(servers, rates), daemon=True)
+    producer.start()
+    used, last = 0.0, time.monotonic()
+    while producer.is_alive():
+        time.sleep(0.5)
+        now = time.monotonic()
+        used += len(pool.live()) * (now - last)
+        last = now
+    time.sleep(2 * TARGET_S)
+    if watcher:
+        watcher.stop()
+    query.stop()
+    spark.stop()
+    return used
+
+
+def latencies(servers: str, topic: str) -> np.ndarray:
+    """Seconds from the source's timestamp to the sink's, of every event in a topic."""
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic})
+    consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
+    ages, empty = [], 0
+    while empty < 3:
+        records = consumer.consume(5000, 1.0)
+        empty = 0 if records else empty + 1
+        ages += [(r.timestamp()[1] - int(r.value())) / 1e3 for r in records if not r.error()]
+    consumer.close()
+    return np.array(ages)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("load")
+    options.add_argument("--minutes", type=float, default=5.0)
+    options.add_argument("--max", type=int, default=4)
+    options.add_argument("--peak", type=float, default=3.0, help="slots busy at the peak")
+    options.add_argument("--ways", default=",".join(WAYS))
+    options.add_argument("--one", help=argparse.SUPPRESS)
+    options.add_argument("--servers", help=argparse.SUPPRESS)
+    options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    args = options.parse_args()
+    rates = day(args.load, args.minutes, args.peak)
+    if args.one:
+        used = one_way(args.one, args.servers, args.max, rates, args.folder)
+        print("USED " + json.dumps(used), flush=True)
+        return
+    print(
+        f"{rates.sum():.0f} events in {args.minutes:g} min, {rates.min():.0f} to {rates.max():.0f}/s"
+    )
+    print("way       executor-s   p50 s   p99 s  within 10 s   events")
+    with tempfile.TemporaryDirectory() as name, Broker(Path(name) / "broker") as broker:
+        admin = AdminClient({"bootstrap.servers": broker.servers})
+        ways = args.ways.split(",")
+        for topic in (TOPIC, *(f"done-{w}" for w in ways)):
+            admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
+        for way in ways:
+            child = [sys.executable, __file__, *sys.argv[1:], "--one", way]
+            child += ["--servers", broker.servers, "--folder", name]
+            done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True)
+            line = next(x for x in done.stdout.splitlines() if x.startswith("USED "))
+            used = json.loads(line.removeprefix("USED "))
+            ages = latencies(broker.servers, f"done-{way}")
+            p50, p99 = np.quantile(ages, [0.5, 0.99])
+            within = 100 * float((ages <= TARGET_S).mean())
+            print(
+                f"{way:9} {used:10.0f} {p50:7.1f} {p99:7.1f} {within:10.2f} % {len(ages):8}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -115,3 +115,19 @@ def test_nothing_arrives_while_all_sources_are_silent():
     queries.snapshot(topology, 10.0, TWO, silent)
     sample = queries.snapshot(topology, 20.0, TWO, silent).samples["q"]
     assert (sample.arrived, sample.backlog) == (0, 0)
+
+
+def test_every_query_is_measured_by_its_own_target():
+    queries = WatchedQueries(target_s=10.0, targets={"fast": 1.5})
+    queries.begin(0.0)
+    for name in ("fast", "slow"):
+        for i, s in enumerate((0.0, 2.0)):
+            queries.add(report(name, s, 1.0, 100.0, batch_id=i))
+    topology = topology_of(queries.latest, {}, 8)
+    snapshot = queries.snapshot(topology, 10.0, TWO, {})
+    fast, slow = (snapshot.samples[n].latency for n in ("fast", "slow"))
+    assert fast is not None
+    assert slow is not None
+    assert (fast.within, slow.within) == (125, 200), "1 s for the first batch, 1 to 3 s afterwards"
+    assert snapshot.latency is not None
+    assert snapshot.latency.within == 325

@@ -79,7 +79,7 @@ class Attachment:
         self.advised = threading.Event()
         self._stop = threading.Event()
         self._life = threading.Event()
-        self.queries = WatchedQueries(settings.target_latency_s, self._life.set)
+        self.queries = WatchedQueries(settings.target_latency_s, self._life.set, settings.targets)
         self.listener = _Listener(self.queries)
         self._mode = ModeSwitch(  # here, so that a folder that cannot be written to is an error
             control_path(self.journal_path), "advise" if settings.mode == "advise" else "act"

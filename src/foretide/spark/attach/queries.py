@@ -11,7 +11,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from foretide.errors import NotReady
 from foretide.model import BatchRun, Host, Sample, Snapshot, StageRun
@@ -79,12 +79,18 @@ class _Watched:
 
 
 class WatchedQueries:
-    """Collects reports from any thread. ``changed`` is called when a query appears or goes."""
+    """Collects reports from any thread. ``changed`` is called when a query appears or goes;
+    ``targets`` are latency targets of single queries.
+    """
 
     def __init__(
-        self, target_s: float | None = None, changed: Callable[[], None] = lambda: None
+        self,
+        target_s: float | None = None,
+        changed: Callable[[], None] = lambda: None,
+        targets: Mapping[str, float] | None = None,
     ) -> None:
         self.target_s = target_s
+        self.targets = targets or {}
         self.changed = changed
         self._queries: dict[str, _Watched] = {}
         self._lock = threading.Lock()
@@ -164,7 +170,9 @@ class WatchedQueries:
                     f"the rate of {', '.join(unknown)} is known after its second batch: executors "
                     "stay until then"
                 )
-            samples, leaving = {}, []
+            samples = {}
+            leaving: Ages = []
+            within = 0.0
             for name in topology.names:
                 samples[name], ages = self._sample(
                     queries[name],
@@ -173,13 +181,19 @@ class WatchedQueries:
                     states.get(name, QueryState()),
                     name in topology.sources,
                 )
-                leaving += ages if name in topology.sinks else []
+                latency = samples[name].latency
+                if name in topology.sinks and latency is not None:
+                    leaving += ages
+                    within += latency.within or 0.0
+        end_to_end = latency_of(leaving, self.target_s, mergeable=True)
+        if end_to_end is not None and end_to_end.within is not None:
+            end_to_end = replace(end_to_end, within=within)
         return Snapshot(
             now,
             now - start,
             samples,
             cluster.hosts,
-            latency_of(leaving, self.target_s, mergeable=True),
+            end_to_end,
             cluster.lead_s,
             cluster.slots,
         )
@@ -231,7 +245,7 @@ class WatchedQueries:
             replicas=cluster.slots,
             busy_s=busy_s,
             offered=arrived if is_source else None,
-            latency=latency_of(ages, self.target_s),
+            latency=latency_of(ages, self.targets.get(query.latest.query, self.target_s)),
             batches=float(len(ended)),
             batch_s=sum(b.duration_s for b, _ in ended) / len(ended) if ended else None,
             max_parallelism=query.latest.partitions,

@@ -107,18 +107,16 @@ def _bounded(rows: Array, y: Array, mean: Array, deviation: Array) -> Array:
     """Least squares with a prior for two coefficients >= 0: the unbounded solution, else the better
     one of the two on the border.
     """
-    a = np.vstack([rows, np.diag(1.0 / deviation)])
-    b = np.concatenate([y, mean / deviation])
-    free = np.linalg.lstsq(a, b, rcond=None)[0]
+    precision = 1.0 / deviation**2
+    gram = rows.T @ rows + np.diag(precision)
+    moment = rows.T @ y + precision * mean
+    scale = 1.0 / np.sqrt(np.diag(gram))
+    free = scale * np.linalg.solve(gram * np.outer(scale, scale), scale * moment)
     if (free >= 0).all():
         return np.asarray(free)
-    border = []
-    for keep in (0, 1):
-        column = a[:, keep]
-        theta = np.zeros(2)
-        theta[keep] = max(0.0, float(column @ b) / float(column @ column))
-        border.append(theta)
-    return min(border, key=lambda theta: float(((a @ theta - b) ** 2).sum()))
+    alone = np.maximum(0.0, moment / np.diag(gram))
+    border = (np.array([alone[0], 0.0]), np.array([0.0, alone[1]]))
+    return min(border, key=lambda theta: float(theta @ gram @ theta - 2 * moment @ theta))
 
 
 class _Stage(NamedTuple):

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -136,10 +137,11 @@ def main() -> int:
             run_dir=folder / "run",
         )
         changes = []
-        for rate in rates:
-            load.rate = rate
-            changes.append((time.time(), rate))
-            time.sleep(args.seconds)
+        with suppress(KeyboardInterrupt):  # what ran until then is printed
+            for rate in rates:
+                load.rate = rate
+                changes.append((time.time(), rate))
+                time.sleep(args.seconds)
         watcher.stop()
         load.stop.set()
         query.stop()

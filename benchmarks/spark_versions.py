@@ -69,11 +69,14 @@ def environment(version: str, folder: Path) -> Path:
     """The interpreter of a fresh environment with this Spark and Foretide."""
     place = folder / f"spark-{version}"
     python = place / "bin" / "python"
+    uv = [sys.executable, "-m", "uv"]
+    install = [*uv, "pip", "install", "-q", "--python", str(python)]
     if not python.exists():
-        uv = [sys.executable, "-m", "uv"]
         subprocess.run([*uv, "venv", "-q", str(place)], check=True)
-        wanted = [f"{ROOT}[attach]", f"pyspark=={version}"]
-        subprocess.run([*uv, "pip", "install", "-q", "--python", str(python), *wanted], check=True)
+        subprocess.run([*install, f"{ROOT}[attach]", f"pyspark=={version}"], check=True)
+    else:  # kept from an earlier run: Foretide may be older than this tree
+        again = [*install, "--no-deps", "--reinstall-package", "foretide", str(ROOT)]
+        subprocess.run(again, check=True)
     return python
 
 

@@ -116,3 +116,14 @@ def test_spark_connect_is_refused_with_a_sentence() -> None:
     session: Any = Session()
     with pytest.raises(InvalidConfig, match=r"Spark Connect session: .*classic mode"):
         attaching.attach(session)
+
+
+def test_attach_imports_nothing_that_only_a_new_spark_has() -> None:
+    """Pipelines need Spark 4.2; attach must import beside 3.5."""
+    code = (
+        "import sys, foretide.spark.attach.attachment, foretide.spark.attach.submit; "
+        "print([m for m in sys.modules if m.startswith(('foretide.spark.run', "
+        "'foretide.spark.declare', 'foretide.spark.edge', 'pyspark.sql.datasource'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

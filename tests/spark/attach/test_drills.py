@@ -10,7 +10,7 @@ from watched_query import WatchedQuery
 
 from foretide.errors import NotReady
 from foretide.model import Host, Snapshot
-from foretide.spark.control.actuator import ExecutorActuator
+from foretide.spark.control.executor_actuator import ExecutorActuator
 from foretide.spark.control.executors import ExecutorPool
 from foretide.systems import system
 

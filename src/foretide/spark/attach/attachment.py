@@ -28,7 +28,7 @@ from foretide.spark.attach.probe import AttachedProbe
 from foretide.spark.attach.progress import parsed, topology_of
 from foretide.spark.attach.queries import WatchedQueries
 from foretide.spark.attach.settings import AttachMode, AttachSettings
-from foretide.spark.control.actuator import ExecutorActuator
+from foretide.spark.control.executor_actuator import ExecutorActuator
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.lead_time import LeadTimes, default_path
 from foretide.systems import System, system

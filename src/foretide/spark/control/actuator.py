@@ -37,23 +37,3 @@ class PipelineActuator:
             self.executors.request(self.executors.wanted_for(sum(self.running.replicas.values())))
         except ActuationError as error:
             log.warning("the replicas of the last run have no executors yet: %s", error)
-
-
-class ExecutorActuator:
-    """Applies plans to an application whose queries are only watched: executors, nothing else.
-
-    ``guide``: Spark's dynamic allocation stays on and removes what is idle; plans only bring
-    executors before it would.
-    """
-
-    def __init__(self, executors: ExecutorPool, guide: bool = False) -> None:
-        self.executors = executors
-        self.guide = guide
-
-    def apply(self, plan: Plan) -> None:
-        if plan.executors is None:
-            return
-        if self.guide:
-            self.executors.raise_to(plan.executors)
-        else:
-            self.executors.request(plan.executors, plan.release)

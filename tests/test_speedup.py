@@ -46,8 +46,17 @@ def test_replicas_that_add_nothing_are_known() -> None:
     assert useful(past, "a", 3) == 3
 
 
-def test_a_little_speed_up_is_speed_up() -> None:
-    assert ceiling(history([*full(4, 400), *full(12, 600)]), "a") is None
+@pytest.mark.parametrize(("fewer", "more"), [(4, 12), (1, 32)])
+def test_a_little_speed_up_is_speed_up(fewer: int, more: int) -> None:
+    assert ceiling(history([*full(fewer, 400), *full(more, 600)]), "a") is None
+
+
+def test_what_a_still_larger_number_reached_counts() -> None:
+    past = [*full(4, 400), *full(8, 400), *full(16, 900)]
+    assert ceiling(history(past), "a") is None
+    limit = ceiling(history([*past, *full(24, 910)]), "a")
+    assert limit is not None
+    assert (limit.best.replicas, limit.tried.replicas) == (16, 24)
 
 
 @pytest.mark.parametrize("noise", [0.93, 1.0, 1.02])

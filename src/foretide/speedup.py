@@ -21,7 +21,7 @@ ENOUGH = 2
 KEPT = 3
 """... and how many of the newest windows are averaged."""
 LEAST_GAIN = 0.1
-"""Added replicas that bring less than this part of what the first ones did add nothing."""
+"""Replicas that raise the throughput by less than this part add nothing."""
 WORSE = 0.9
 """Throughput below this part of what fewer replicas reached is worse, not noise."""
 STEP = 1.5
@@ -94,21 +94,20 @@ def full_throughput(history: History, name: str, memory: int = MEMORY) -> Mappin
 
 
 def ceiling(history: History, name: str, memory: int = MEMORY) -> Ceiling | None:
-    """The smallest number of replicas that a larger one did not beat, and the smallest such larger
-    one; None while nothing of the kind was measured. The larger one needs settled windows: at the
-    smaller one any window will do, since it can only show too little.
+    """The smallest number of replicas that no larger one beat, and the largest one tried; None
+    while nothing of the kind was measured. Larger ones need settled windows: at the smaller one any
+    window will do, since it can only show too little.
 
     An event that has become dearer looks the same at first. Where that is so the smaller number is
     measured again at the new cost, and the ceiling goes.
     """
     full = sorted(full_throughput(history, name, memory).values(), key=lambda f: f.replicas)
     for i, best in enumerate(full):
-        for tried in (f for f in full[i + 1 :] if f.settled >= ENOUGH):
-            gain = LEAST_GAIN * (tried.replicas / best.replicas - 1)
-            if tried.rate < WORSE * best.rate or (
-                tried.replicas >= STEP * best.replicas and tried.rate < (1 + gain) * best.rate
-            ):
-                return Ceiling(best, tried)
+        more = [f for f in full[i + 1 :] if f.settled >= ENOUGH]
+        if not more or max(f.rate for f in more) >= (1 + LEAST_GAIN) * best.rate:
+            continue
+        if more[-1].replicas >= STEP * best.replicas or more[-1].rate < WORSE * best.rate:
+            return Ceiling(best, more[-1])
     return None
 
 

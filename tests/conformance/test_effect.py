@@ -12,6 +12,10 @@ from foretide.topology import Operator, Topology
 PAIR = Topology((Operator("read", max_replicas=32), Operator("store", ("read",), max_replicas=32)))
 SHARED = 4
 SLOW = ("bgelasor", "pa-sps")
+SENTENCES = (
+    "something they share is full",
+    "measured throughput adds nothing",  # a planner that looks at the same measurement itself
+)
 
 
 class LockedStore(ScriptedEnvironment):
@@ -50,13 +54,12 @@ def test_no_system_goes_on_adding_replicas_that_add_nothing(name: str) -> None:
     said = [
         d.plan.reasons["store"]
         for d in decisions
-        if d.plan and "something they share is full" in d.plan.reasons.get("store", "")
+        if d.plan and any(text in d.plan.reasons.get("store", "") for text in SENTENCES)
     ]
     store = [d.snapshot.samples["store"].replicas for d in decisions if d.snapshot]
     if not said:  # it settled at one number of replicas, so there was nothing to compare
         assert len(set(store[20:])) == 1
         return
-    assert "were expected" in said[0]
     assert sum(store[75:]) / len(store[75:]) < world.most, "what added nothing was taken back"
 
 
@@ -69,6 +72,10 @@ def test_a_change_that_made_it_worse_is_taken_back_once() -> None:
     settled = [s.replicas for s in store[peak + 10 : peak + 40]]
     assert max(settled) < world.most
     assert len(set(settled)) == 1, settled
+    assert any(
+        d.plan and "were expected): something they share is full" in d.plan.reasons["store"]
+        for d in decisions
+    )
 
 
 def test_where_nothing_is_shared_the_check_changes_nothing() -> None:

@@ -109,7 +109,8 @@ def build(name: str, topology: Topology) -> Planner:
         n: np.array([need(rate * visits[n], SERVICE[n]) for rate in loads()])
         for n in topology.names
     }
-    return PLANNERS.build(name, future=Future(0.0, WINDOW_S, needed))
+    work = {n: np.array(loads()) * visits[n] * SERVICE[n] for n in topology.names}
+    return PLANNERS.build(name, future=Future(0.0, WINDOW_S, needed, work, spare_s=5.0))
 
 
 def run(

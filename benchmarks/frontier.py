@@ -1,0 +1,199 @@
+"""Cost against share in target: every system on recorded loads, for lead times of 0, 10 and 60 s.
+
+Setting, the same for all: a chain of three operators (5, 10 and 7.5 ms per event, exponential), fluid
+twin, latency target 5 s for 99 % of the events, a step every 5 s, default prices. The last 200 rows of
+each trace, as recorded but no row longer than 60 s, scaled so that the mean keeps 8 replicas of the
+middle operator busy. Costs are over the least that keeps the promise (clairvoyant-target's bound).
+
+    python benchmarks/frontier.py ../shared/traces                     all loads, the systems below
+    python benchmarks/frontier.py TRACES --loads taxi,ticks --systems foretide,ds2 --svg out.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from foretide.apps.app import App, Service
+from foretide.figures.metrics import figures
+from foretide.load import Load, read_csv
+from foretide.sim.compare import Scenario, simulate
+from foretide.systems import system
+from foretide.topology import Operator, Topology
+
+SMOOTH = {
+    "taxi": "nyc_taxi_30min",
+    "worldcup": "worldcup98_http_1min",
+    "nasa": "nasa_http_jul95_1min",
+    "azure-functions": "azure_functions_500fn_1min",
+    "bgelasor-periodic": "authors/bgelasor_periodic_5min",
+    "bgelasor-fluctuate": "authors/bgelasor_fluctuate_10min",
+    "twitter-smoothed": "authors/pasps_sbac_1s",
+}
+OTHER = {
+    "tweets": "twitter_10tickers_5min",
+    "elb": "aws_elb_requests_5min",
+    "azure-llm": "azure_llm_conv_1s",
+    "dns-zeek": "dns_queries_zeek_1s",
+    "ticks": "stock_ticks_us_5s",
+    "twitter-raw": "authors/pasps_twitter_raw_1s",
+    "pasps-dns": "authors/pasps_dns_1s",
+    "pasps-log": "authors/pasps_log_1s",
+}
+SYSTEMS = (
+    "foretide", "ds2", "srea", "spea", "lcp", "backlog", "spark-dra", "pa-sps", "psps", "drs",
+    "incremental", "static-peak", "clairvoyant", "clairvoyant-target",
+)  # fmt: skip
+LIMITS = ("clairvoyant", "clairvoyant-target", "static-peak")
+LEADS_S = (0.0, 10.0, 60.0)
+BUSY, ROWS, WINDOW_S, TARGET_S = 8.0, 200, 5.0, 5.0
+SERVICE_S = {"parse": 0.005, "work": 0.010, "store": 0.0075}
+GOALS = {
+    0.0: ((0.99, 1.15), (0.99, 1.5)),
+    10.0: ((0.985, 1.25), (0.985, 1.6)),
+    60.0: ((0.98, 1.4), (0.93, 2.0)),
+}
+
+
+def chain() -> App:
+    names = tuple(SERVICE_S)
+    operators = tuple(
+        Operator(n, names[i - 1 : i] if i else (), max_replicas=400) for i, n in enumerate(names)
+    )
+    service = {n: Service(s, "exponential") for n, s in SERVICE_S.items()}
+    return App(
+        "chain-of-three",
+        "three operators",
+        "benchmark",
+        Topology(operators),
+        service,
+        arrivals="poisson",
+        target_latency_s=TARGET_S,
+    )
+
+
+def trace(folder: Path, name: str) -> Load:
+    found = read_csv(folder / f"{(SMOOTH | OTHER)[name]}.csv")
+    counts, row_s = np.array(found.counts[-ROWS:]), min(found.interval_s, 60.0)
+    return Load(name, counts / counts.mean() * BUSY / SERVICE_S["work"] * row_s, row_s)
+
+
+def measure(folder: Path, name: str, systems: tuple[str, ...]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    load, least = trace(folder, name), None
+    for lead_s in LEADS_S:
+        case = Scenario(chain(), load, WINDOW_S, engine="fluid", lead_s=lead_s)
+        least = case.target_cost() if least is None else least
+        for which in systems:
+            found = figures(simulate(case, system(which)))
+            share, cost = found.slo_share or 0.0, (found.cost or 0.0) / (least or 1.0)
+            rows.append(
+                {
+                    "load": name,
+                    "lead_s": lead_s,
+                    "system": which,
+                    "share": share,
+                    "cost": cost,
+                    "p99_s": (found.latency_p99_ms or 0.0) / 1e3,
+                }
+            )
+            print(
+                f"{name:20} lead {lead_s:3.0f} s  {which:20} share {share:8.2%}  cost {cost:5.2f}  "
+                f"p99 {(found.latency_p99_ms or 0.0) / 1e3:8.2f} s",
+                flush=True,
+            )
+    return rows
+
+
+def verdict(rows: list[dict[str, object]]) -> str:
+    """Goals that foretide keeps and misses, and rivals that beat it in both."""
+    lines = []
+    ours = {(r["load"], r["lead_s"]): r for r in rows if r["system"] == "foretide"}
+    for (load, lead_s), mine in ours.items():
+        share, cost = GOALS[float(str(lead_s))][0 if load in SMOOTH else 1]
+        kept = float(str(mine["share"])) >= share and float(str(mine["cost"])) <= cost
+        better = [
+            str(r["system"])
+            for r in rows
+            if (r["load"], r["lead_s"]) == (load, lead_s)
+            and r["system"] not in (*LIMITS, "foretide")
+            and float(str(r["share"])) > float(str(mine["share"])) + 0.002
+            and float(str(r["cost"])) < 0.99 * float(str(mine["cost"]))
+        ]
+        lines.append(
+            f"| {load} | {lead_s:g} | {mine['share']:.2%} | {mine['cost']:.2f} | "
+            f"{share:.1%} at {cost:g} | {'kept' if kept else 'missed'} | "
+            f"{', '.join(better) or 'none'} |"
+        )
+    return "\n".join(
+        [
+            "| load | lead s | share | cost | goal | | better in both |",
+            "|---|---|---|---|---|---|---|",
+            *lines,
+        ]
+    )
+
+
+def svg(rows: list[dict[str, object]]) -> str:
+    """Mean share and mean cost of every system, one panel per lead time."""
+    width, height, pad = 300, 260, 46
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * 3}" height="{height}" '
+        'font-family="sans-serif" font-size="10">'
+    ]
+    for panel, lead_s in enumerate(LEADS_S):
+        left = panel * width
+        parts.append(f'<text x="{left + pad}" y="14">lead time {lead_s:g} s</text>')
+        parts.append(
+            f'<rect x="{left + pad}" y="22" width="{width - pad - 8}" height="{height - 22 - pad}" '
+            'fill="none" stroke="#999"/>'
+        )
+        parts.append(
+            f'<text x="{left + pad}" y="{height - 8}">mean cost over the least, 0.5 to 3; '
+            "up: share</text>"
+        )
+        for name in dict.fromkeys(str(r["system"]) for r in rows):
+            mine = [r for r in rows if r["system"] == name and r["lead_s"] == lead_s]
+            if not mine:
+                continue
+            share = float(np.mean([float(str(r["share"])) for r in mine]))
+            cost = float(np.mean([float(str(r["cost"])) for r in mine]))
+            x = left + pad + (width - pad - 8) * min(1.0, max(0.0, (cost - 0.5) / 2.5))
+            y = 22 + (height - 22 - pad) * (1 - share)
+            color = "#c33" if name == "foretide" else "#357"
+            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>')
+            parts.append(f'<text x="{x + 4:.1f}" y="{y + 3:.1f}" fill="{color}">{name}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("traces", type=Path, nargs="?", default=Path("../shared/traces"))
+    parser.add_argument("--loads", default=",".join(SMOOTH | OTHER))
+    parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--svg", type=Path)
+    parser.add_argument("--json", type=Path, help="read and extend the rows in this file")
+    asked = parser.parse_args()
+    if not asked.traces.is_dir():
+        print(f"{asked.traces} is not a folder: the recorded loads are not here, nothing to do")
+        sys.exit(0)
+    rows: list[dict[str, object]] = []
+    if asked.json and asked.json.exists():
+        rows = json.loads(asked.json.read_text())
+    for name in asked.loads.split(","):
+        found = measure(asked.traces, name, tuple(asked.systems.split(",")))
+        new = {(r["load"], r["lead_s"], r["system"]) for r in found}
+        rows = [r for r in rows if (r["load"], r["lead_s"], r["system"]) not in new] + found
+        if asked.json:
+            asked.json.write_text(json.dumps(rows, indent=0))
+    print(verdict(rows))
+    if asked.svg:
+        asked.svg.write_text(svg(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -37,7 +37,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 def batch(operators: int, windows: int, rounds: int) -> None:
     """The same networks, the same rounds, the same seeds; only how they are run differs."""
-    nets = [Recurrent(both_ways=True, rounds=rounds, seed=i) for i in range(operators)]
+    nets = [Recurrent(bidirectional=True, rounds=rounds, seed=i) for i in range(operators)]
     series = [day_and_night(windows, i) for i in range(operators)]
 
     def together() -> object:
@@ -65,7 +65,7 @@ def batch(operators: int, windows: int, rounds: int) -> None:
 
 def one_long(windows: int) -> None:
     """A full training with early stopping, from a cold start, and then single forecasts."""
-    net, rates = Recurrent(both_ways=True), day_and_night(windows, 1)
+    net, rates = Recurrent(bidirectional=True), day_and_night(windows, 1)
     learning_s = seconds(lambda: net.fit(rates))
     print(
         f"bigru on {windows:,} windows: trained in {learning_s:.1f} s, compilation included "

@@ -20,7 +20,7 @@ def wave(windows: int = 400, level: float = 100.0) -> Array:
 
 @pytest.fixture(scope="module")
 def learned() -> Recurrent:
-    forecaster = Recurrent(both_ways=True, **SMALL)
+    forecaster = Recurrent(bidirectional=True, **SMALL)
     forecaster.fit(wave())
     return forecaster
 
@@ -130,4 +130,7 @@ def test_every_variant_is_registered_and_asks_for_the_extra() -> None:
         assert FORECASTERS[name].extra == "deep"
         built = FORECASTERS.build(name)
         assert isinstance(built, Recurrent)
-        assert (built.both_ways, built.local) == (name.startswith("bi"), name.endswith("-local"))
+        assert (built.bidirectional, built.local) == (
+            name.startswith("bi"),
+            name.endswith("-local"),
+        )

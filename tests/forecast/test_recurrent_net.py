@@ -48,14 +48,14 @@ def lstm(cells: object, way: int, rates: Array) -> Array:
 
 
 @pytest.mark.parametrize(("cell", "reference"), [("gru", gru), ("lstm", lstm)])
-@pytest.mark.parametrize("both_ways", [False, True])
-def test_a_network_is_its_equations(cell: Cell, reference: object, both_ways: bool) -> None:
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_a_network_is_its_equations(cell: Cell, reference: object, bidirectional: bool) -> None:
     network = RecurrentNetwork(
-        Shape(cell, both_ways, lookback=6, horizon=3, hidden=5), jax.random.key(3)
+        Shape(cell, bidirectional, lookback=6, horizon=3, hidden=5), jax.random.key(3)
     )
     states = [reference(network.cells, 0, WINDOW)] + [
         reference(network.cells, 1, WINDOW[::-1])
-    ] * both_ways  # type: ignore[operator]
+    ] * bidirectional  # type: ignore[operator]
     dense = (
         np.asarray(network.dense.weight, dtype=float),
         np.asarray(network.dense.bias, dtype=float),
@@ -84,7 +84,7 @@ def test_a_local_network_follows_the_level_and_the_unit_of_its_window() -> None:
 @pytest.mark.parametrize("local", [False, True])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_gradients_are_finite_even_on_a_constant_load(cell: Cell, local: bool) -> None:
-    shape = Shape(cell, both_ways=True, local=local, lookback=6, horizon=2, hidden=4)
+    shape = Shape(cell, bidirectional=True, local=local, lookback=6, horizon=2, hidden=4)
     weights, rest = skeleton(shape)
     gradient = jax.jit(jax.grad(lambda w, s: loss(eqx.combine(w, rest), s, np.arange(4))))
     for series in (np.zeros(12), np.ones(12), np.linspace(0, 1, 12), np.full(12, 1e3)):

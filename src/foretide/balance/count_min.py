@@ -70,13 +70,13 @@ def add_all(cells: Array, coefficients: Coefficients, keys: Keys, amounts: Array
 def smallest(cells: Array, coefficients: Coefficients, keys: Keys) -> Array:
     """The smallest cell of each key."""
     rows, columns = cells.shape
-    found = np.empty(len(keys))
+    values = np.empty(len(keys))
     for i in range(len(keys)):
         least = np.inf
         for row in range(rows):
             least = min(least, cells[row, cell(coefficients, row, keys[i], columns)])
-        found[i] = least
-    return found
+        values[i] = least
+    return values
 
 
 @inner
@@ -100,10 +100,10 @@ def mean_costs(
     counts: Array, times: Array, coefficients: Coefficients, keys: Keys, unknown: float
 ) -> Array:
     """``mean_cost`` of each key."""
-    found = np.empty(len(keys))
+    values = np.empty(len(keys))
     for i in range(len(keys)):
-        found[i] = mean_cost(counts, times, coefficients, keys[i], unknown)
-    return found
+        values[i] = mean_cost(counts, times, coefficients, keys[i], unknown)
+    return values
 
 
 def shape(epsilon: float, delta: float) -> tuple[int, int]:

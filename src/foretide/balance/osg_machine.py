@@ -133,27 +133,27 @@ def choose(m: Any, op: int, base: int, replicas: int, key: Any, now: float) -> A
     """
     phase = m.op_i[op, PHASE]
     if phase == ROUND_ROBIN:
-        chosen = m.op_i[op, TURN] % replicas
-        m.op_i[op, TURN] = chosen + 1
-        m.slot_i[base + chosen, ASSIGNED] += 1
-        return chosen
+        replica = m.op_i[op, TURN] % replicas
+        m.op_i[op, TURN] = replica + 1
+        m.slot_i[base + replica, ASSIGNED] += 1
+        return replica
     if phase == SEND_ALL:
-        chosen = m.op_i[op, SENT]
+        replica = m.op_i[op, SENT]
     else:
-        chosen = 0
+        replica = 0
         for j in range(1, replicas):
-            if m.slot_f[base + j, FREE_AT] < m.slot_f[base + chosen, FREE_AT]:
-                chosen = j
-    slot = base + chosen
+            if m.slot_f[base + j, FREE_AT] < m.slot_f[base + replica, FREE_AT]:
+                replica = j
+    slot = base + replica
     m.slot_f[slot, FREE_AT] = max(m.slot_f[slot, FREE_AT], now) + estimate(m, slot, key)
     m.slot_i[slot, ASSIGNED] += 1
     if phase == SEND_ALL:
         m.slot_i[slot, SYNC_AT] = m.slot_i[slot, ASSIGNED]
         m.slot_f[slot, SYNC_AT_S] = m.slot_f[slot, FREE_AT]
-        m.op_i[op, SENT] = chosen + 1
-        if chosen + 1 == replicas:
+        m.op_i[op, SENT] = replica + 1
+        if replica + 1 == replicas:
             m.op_i[op, PHASE] = WAIT_ALL
-    return chosen
+    return replica
 
 
 @inner

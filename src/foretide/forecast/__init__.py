@@ -8,10 +8,10 @@ from foretide.registry import Part, Registry
 _HERE = "foretide.forecast."
 
 
-def _network(name: str, summary: str, both_ways: bool = False, local: bool = False) -> Part:
+def _network(name: str, summary: str, bidirectional: bool = False, local: bool = False) -> Part:
     constants = {
         "cell": "lstm" if "lstm" in name else "gru",
-        "both_ways": both_ways,
+        "bidirectional": bidirectional,
         "local": local,
     }
     source = "ours, after BGElasor" if local else "BGElasor, section 3.2"
@@ -103,20 +103,20 @@ FORECASTERS: Registry[Forecaster] = Registry(
         ),
         _network("lstm", "an LSTM network on the last 96 windows"),
         _network("gru", "a GRU network on the last 96 windows"),
-        _network("bilstm", "an LSTM network, read in both directions", both_ways=True),
-        _network("bigru", "a GRU network, read in both directions", both_ways=True),
+        _network("bilstm", "an LSTM network, read in both directions", bidirectional=True),
+        _network("bigru", "a GRU network, read in both directions", bidirectional=True),
         _network("lstm-local", "lstm, scaled by each input window: follows growth", local=True),
         _network("gru-local", "gru, scaled by each input window: follows growth", local=True),
         _network(
             "bilstm-local",
             "bilstm, scaled by each input window: follows growth",
-            both_ways=True,
+            bidirectional=True,
             local=True,
         ),
         _network(
             "bigru-local",
             "bigru, scaled by each input window: follows growth",
-            both_ways=True,
+            bidirectional=True,
             local=True,
         ),
         Part(

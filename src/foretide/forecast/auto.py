@@ -63,20 +63,20 @@ class Auto:
             MOST_WAIT, self._fit_at / 5
         ):
             self._learn(known)
-        for step, truth, given in self._ledger.settle(recent):
-            self._score(step, np.abs(given - truth))
+        for step, truth, forecasts in self._ledger.settle(recent):
+            self._score(step, np.abs(forecasts - truth))
         ahead = np.stack([self._ask(i, known, horizon) for i in range(len(self._models))], axis=1)
         self._ledger.add(list(ahead))
         return Forecast.of(
             [float(self.weights(step, row) @ np.nan_to_num(row)) for step, row in enumerate(ahead)]
         )
 
-    def weights(self, step: int, given: Array) -> Array:
+    def weights(self, step: int, forecasts: Array) -> Array:
         """How much each member counts ``step`` steps ahead (from 0), among those that gave a
         forecast; they sum to 1.
         """
-        present = np.isfinite(given)
-        total, count = self._errors.get(step, (np.zeros(len(given)), np.zeros(len(given))))
+        present = np.isfinite(forecasts)
+        total, count = self._errors.get(step, (np.zeros(len(forecasts)), np.zeros(len(forecasts))))
         scored = present & (count > 0)
         if not scored.any():
             return np.asarray(present / present.sum())

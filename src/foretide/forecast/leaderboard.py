@@ -56,8 +56,8 @@ def leaderboard(
             continue
         try:
             rounds = seeds if "seed" in FORECASTERS.constants(model) else 1
-            found, walks[model] = evaluate(model, build, series, horizon, rounds, every)
-            scores.append(found)
+            score, walks[model] = evaluate(model, build, series, horizon, rounds, every)
+            scores.append(score)
         except NotReady as error:
             left_out[model] = str(error)
     if not scores:

@@ -108,13 +108,13 @@ class Levels:
 
 def faded(values: Array) -> Array:
     """Fading averages at every window, one row per speed; early ones average what there is."""
-    found = np.empty((len(SPEEDS), len(values)))
+    levels = np.empty((len(SPEEDS), len(values)))
     level, weight = np.full(len(SPEEDS), values[0]), np.zeros(len(SPEEDS))
     for t, value in enumerate(values):
         weight = (1 - SPEEDS) * weight + SPEEDS
         level = level + SPEEDS / weight * (value - level)
-        found[:, t] = level
-    return found
+        levels[:, t] = level
+    return levels
 
 
 def _quantile(values: Array, weights: Array, share: float) -> float:

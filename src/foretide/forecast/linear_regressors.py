@@ -51,15 +51,15 @@ class LeastAbsolute(LeastSquares):
 
     def fit(self, x: Array, y: Array, weights: Array | None = None) -> None:
         rows = with_intercept(x)
-        given = np.ones(len(rows)) if weights is None else weights
+        base = np.ones(len(rows)) if weights is None else weights
         columns = []
         for step in range(y.shape[1]):
-            answer, pull = y[:, step : step + 1], given
+            answer, pull = y[:, step : step + 1], base
             floor = 0.01 * float(np.abs(answer).mean()) + 1e-9
             for _ in range(self.rounds):
-                found = solved(rows, answer, pull, self.ridge)
-                pull = given / np.maximum(np.abs(answer - rows @ found)[:, 0], floor)
-            columns.append(found)
+                coefficients = solved(rows, answer, pull, self.ridge)
+                pull = base / np.maximum(np.abs(answer - rows @ coefficients)[:, 0], floor)
+            columns.append(coefficients)
         self.coefficients = np.hstack(columns)
 
 

@@ -61,11 +61,11 @@ class Recurrent:
 
     >>> Recurrent().forecast(np.ones(500), horizon=1)
     Traceback (most recent call last):
-    foretide.errors.NotReady: this network was not trained yet; it learns once 204 windows were measured
+    foretide.errors.NotReady: this network is not trained yet; it trains after 204 windows
     """
 
     cell: Cell = "gru"
-    both_ways: bool = False
+    bidirectional: bool = False
     local: bool = False
     lookback: int = 96
     horizon: int = 6
@@ -83,7 +83,7 @@ class Recurrent:
     @property
     def shape(self) -> Shape:
         return Shape(
-            self.cell, self.both_ways, self.local, self.lookback, self.horizon, self.hidden
+            self.cell, self.bidirectional, self.local, self.lookback, self.horizon, self.hidden
         )
 
     @property
@@ -137,10 +137,7 @@ class Recurrent:
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         if self.trained is None:
-            raise NotReady(
-                f"this network was not trained yet; it learns once {self.least} windows were "
-                "measured"
-            )
+            raise NotReady(f"this network is not trained yet; it trains after {self.least} windows")
         known = self.trained.scaled(filled(recent[-self.lookback :]))
         if len(known) < self.lookback:
             raise NotReady(
@@ -159,7 +156,7 @@ class Recurrent:
         """
         shape = {
             name: getattr(self, name)
-            for name in ("cell", "both_ways", "local", "lookback", "horizon", "hidden")
+            for name in ("cell", "bidirectional", "local", "lookback", "horizon", "hidden")
         }
         if self.trained is None:
             return {"shape": shape, "trained": None}

@@ -27,7 +27,7 @@ class Shape:
     """
 
     cell: Cell = "gru"
-    both_ways: bool = False
+    bidirectional: bool = False
     local: bool = False
     lookback: int = 96
     horizon: int = 6
@@ -50,11 +50,11 @@ class RecurrentNetwork(eqx.Module):
     shape: Shape = eqx.field(static=True)
 
     def __init__(self, shape: Shape, key: jax.Array) -> None:
-        ways = 2 if shape.both_ways else 1
-        keys = jax.random.split(key, ways + 1)
+        directions = 2 if shape.bidirectional else 1
+        keys = jax.random.split(key, directions + 1)
         kind = eqx.nn.GRUCell if shape.cell == "gru" else eqx.nn.LSTMCell
-        self.cells = eqx.filter_vmap(lambda k: kind(1, shape.hidden, key=k))(keys[:ways])
-        self.dense = eqx.nn.Linear(ways * shape.hidden, shape.horizon, key=keys[ways])
+        self.cells = eqx.filter_vmap(lambda k: kind(1, shape.hidden, key=k))(keys[:directions])
+        self.dense = eqx.nn.Linear(directions * shape.hidden, shape.horizon, key=keys[directions])
         self.shape = shape
 
     def __call__(self, window: jax.Array) -> jax.Array:
@@ -69,7 +69,7 @@ class RecurrentNetwork(eqx.Module):
 
     def states(self, window: jax.Array) -> jax.Array:
         """The last hidden state of every direction, joined."""
-        inputs = jnp.stack([window, window[::-1]]) if self.shape.both_ways else window[None]
+        inputs = jnp.stack([window, window[::-1]]) if self.shape.bidirectional else window[None]
         zeros = jnp.zeros((len(inputs), self.shape.hidden))
         first = zeros if self.shape.cell == "gru" else (zeros, zeros)
         step = eqx.filter_vmap(lambda cell, x, state: cell(x[None], state))

@@ -141,9 +141,9 @@ def _precise(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(function)
-    def called(*given: Any) -> Any:
+    def called(*arguments: Any) -> Any:
         with jax.default_matmul_precision("highest"):
-            return function(*given)
+            return function(*arguments)
 
     return called
 
@@ -206,7 +206,7 @@ def _side_by_side(
     for _ in range(schedule.rounds):
         progress, error = run.round(progress, parts)
         better = (np.asarray(error) < least) & (waited < schedule.patience)
-        best = _chosen(better, progress.average, best)
+        best = _select(better, progress.average, best)
         least, waited = np.where(better, error, least), np.where(better, 0, waited + 1)
         if (waited >= schedule.patience).all() or stopped():
             break
@@ -215,7 +215,7 @@ def _side_by_side(
 
 
 @jax.jit
-def _chosen(take: Any, new: Weights, old: Weights) -> Weights:
+def _select(take: Any, new: Weights, old: Weights) -> Weights:
     return jax.tree.map(
         lambda n, o: jnp.where(take.reshape(-1, *(1,) * (n.ndim - 1)), n, o), new, old
     )

@@ -12,7 +12,7 @@ from foretide.forecast.gaps import filled
 from foretide.forecast.lags import LEAST_PAIRS, level
 from foretide.forecast.linear_regressors import LeastSquares
 from foretide.forecast.new_windows import SeriesMemory
-from foretide.forecast.season import period as found_period
+from foretide.forecast.season import period as period_of
 from foretide.model import Array, Forecast
 
 LIMIT = 20_160  # windows remembered: two weeks of minutes
@@ -31,18 +31,18 @@ class Seasonal:
 
     def __init__(self, period: int | None = None) -> None:
         self.period = period
-        self._found: int | None = None
+        self._season: int | None = None
         self._memory = SeriesMemory(LIMIT)
         self._fitted = False
 
     def fit(self, series: Array) -> None:
         self._memory.learn(series)
-        self._found = found_period(series)
+        self._season = period_of(series)
         self._fitted = True
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         rates = filled(self._memory.see(recent))
-        season = self.period or (self._found if self._fitted else found_period(rates)) or 1
+        season = self.period or (self._season if self._fitted else period_of(rates)) or 1
         if len(rates) < season:
             raise NotReady(
                 f"{len(rates)} windows measured so far; a season of {season} must have been seen "
@@ -97,7 +97,7 @@ class SeasonalLags:
         return Forecast.of(ahead[:horizon])
 
     def _learned(self, values: Array) -> tuple[tuple[int, ...], list[LeastSquares]]:
-        season = self.period or found_period(values)
+        season = self.period or period_of(values)
         seasons = [season * k for k in (1, 2, 7)] if season else []
         most = len(values) - self.steps - max(self.least, len(values) // 3)
         shifts = tuple(s for s in seasons if self.steps < s and s + 4 <= most)

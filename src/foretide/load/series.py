@@ -233,14 +233,14 @@ def load(
     text = str(name)
     shape, _, spec = text.partition(":")
     if shape in LOADS:
-        found = replace(_shaped(text, shape, {**_parameters(text, spec), **parameters}), name=text)
+        series = replace(_shaped(text, shape, {**_parameters(text, spec), **parameters}), name=text)
     elif shape.lower().endswith(".csv") or Path(text).is_file():
         from foretide.load.recorded import read_csv  # which needs Load
 
-        found = read_csv(text, form)
+        series = read_csv(text, form)
     else:
         _ = LOADS[shape]  # raises, naming the nearest shape
-    return found.scaled(scale, speed)
+    return series.scaled(scale, speed)
 
 
 def _shaped(name: str, shape: str, parameters: dict[str, Any]) -> Load:
@@ -255,7 +255,7 @@ def _shaped(name: str, shape: str, parameters: dict[str, Any]) -> Load:
 
 
 def _parameters(name: str, spec: str) -> dict[str, float | int]:
-    given: dict[str, float | int] = {}
+    values: dict[str, float | int] = {}
     for item in filter(None, spec.split(",")):
         key, equals, value = item.partition("=")
         try:
@@ -267,5 +267,5 @@ def _parameters(name: str, spec: str) -> dict[str, float | int]:
                 f"load '{name}': write parameters as name:key=number,key=number; '{item}' is not "
                 "one"
             )
-        given[key.strip()] = int(number) if number.is_integer() else number
-    return given
+        values[key.strip()] = int(number) if number.is_integer() else number
+    return values

@@ -158,12 +158,12 @@ def closed_loop(name: str, seed: int, forecaster: str) -> PublishedTable:
     """Figures 4c, 5a and 5b: the three systems in the simulator with a real forecaster, on the
     four-operator chain.
     """
-    past, given = split(load(name, seed=seed, days=DAYS))
-    case = Scenario(app("twitter-linear"), given, WINDOW_S, seed=seed)
-    found = {
+    past, test_load = split(load(name, seed=seed, days=DAYS))
+    case = Scenario(app("twitter-linear"), test_load, WINDOW_S, seed=seed)
+    by_method = {
         method: figures(simulate(case, of)) for method, of in _systems(forecaster, past).items()
     }
-    base = found["SPEA"].cost or 1.0
+    base = by_method["SPEA"].cost or 1.0
     rows = [
         Row(
             method,
@@ -176,16 +176,16 @@ def closed_loop(name: str, seed: int, forecaster: str) -> PublishedTable:
                 "processed share": f.processed_share,
             },
         )
-        for method, f in found.items()
+        for method, f in by_method.items()
     ]
     return PublishedTable(
-        f"Figures 4c and 5, {name} load, closed loop with {forecaster}", rows, _claims(found)
+        f"Figures 4c and 5, {name} load, closed loop with {forecaster}", rows, _claims(by_method)
     )
 
 
-def _claims(found: Mapping[str, Figures]) -> Sequence[Claim]:
-    cba, spea = found["CBA"], found["SPEA"]
-    mean_ms = {name: found[name].latency_mean_ms or 0.0 for name in ("CBA", "SPEA", "SREA")}
+def _claims(by_method: Mapping[str, Figures]) -> Sequence[Claim]:
+    cba, spea = by_method["CBA"], by_method["SPEA"]
+    mean_ms = {name: by_method[name].latency_mean_ms or 0.0 for name in ("CBA", "SPEA", "SREA")}
     return (
         Claim("CBA costs less than SPEA", (cba.cost or 0.0) < (spea.cost or 0.0)),
         Claim(f"CBA adapts less often than SPEA ({cba.adaptations} against {spea.adaptations})",

@@ -90,7 +90,7 @@ def heaviest(of: App) -> str:
     return max(of.topology.names, key=lambda n: visits[n] * of.service_s(n))
 
 
-def chosen(case: StreamRun) -> System:
+def system_of(case: StreamRun) -> System:
     held = {} if case.strategy == "AUTOSCALE+" else {"guards": {"cool-down": {"seconds": SETTLE_S}}}
     return system(STRATEGIES[case.strategy], grouping=case.figure.grouping, **held)
 
@@ -115,7 +115,7 @@ def once(
         reconfiguration=Restart(PAUSE_S),
         seed=seed,
     )
-    loop = chosen(case).autoscaler(of.topology, environment, environment)
+    loop = system_of(case).autoscaler(of.topology, environment, environment)
     if isinstance(learned, Learner) and isinstance(loop.planner, Learner):
         loop.planner.restore(learned.state())
     return loop.planner, [
@@ -157,9 +157,9 @@ def tables(
     ]  # fmt: skip
 
 
-def table(figure: Experiment, found: Mapping[str, StreamFigures]) -> PublishedTable:
+def table(figure: Experiment, by_strategy: Mapping[str, StreamFigures]) -> PublishedTable:
     rows = []
-    for name, f in found.items():
+    for name, f in by_strategy.items():
         ours: dict[str, Cell] = {
             "lost %": f.lost,
             "mean latency s": f.mean_s,
@@ -179,11 +179,11 @@ def table(figure: Experiment, found: Mapping[str, StreamFigures]) -> PublishedTa
         f"Figure {figure.number}: {figure.app}, {figure.load} stream, {grouping}, observed "
         f"{heaviest(app(figure.app))}"
     )
-    return PublishedTable(title, rows, claims(figure.number, found))
+    return PublishedTable(title, rows, claims(figure.number, by_strategy))
 
 
-def claims(number: int, found: Mapping[str, StreamFigures]) -> list[Claim]:
-    plus, step, table_ = (found[n] for n in STRATEGIES)
+def claims(number: int, by_strategy: Mapping[str, StreamFigures]) -> list[Claim]:
+    plus, step, table_ = (by_strategy[n] for n in STRATEGIES)
     least = Claim("AUTOSCALE+ loses least", plus.lost <= min(step.lost, table_.lost))
     fastest = Claim(
         "AUTOSCALE+ has the lowest mean latency", plus.mean_s <= min(step.mean_s, table_.mean_s)

@@ -76,10 +76,10 @@ def figure_6(name: str, rate: float, seed: int) -> PublishedTable:
     measured best?
     """
     of, seeds = app(name), range(seed, seed + 5)
-    rows, found, advised = [], {}, {}
+    rows, measured_ms, advised = [], {}, {}
     for allocation in SIX[name]:
         history, mean, deviation = measured(of, rate, allocation, 10, seeds)
-        found[allocation] = mean
+        measured_ms[allocation] = mean
         ours: dict[str, Cell] = {"measured ms": mean * 1e3, "deviation ms": deviation * 1e3}
         for model in ("mmk", "gigk"):
             network = Drs(DrsSettings(model=model, smoothing=9)).network(of.topology, history, {})
@@ -88,7 +88,7 @@ def figure_6(name: str, rate: float, seed: int) -> PublishedTable:
             ours[f"{model} advises"] = colons(advised[model])
         best = {"published best": "yes"} if allocation == PUBLISHED_BEST[name] else {}
         rows.append(Row(colons(allocation), {**ours, "published best": "no"}, best))
-    winner = min(found, key=lambda a: found[a])
+    winner = min(measured_ms, key=lambda a: measured_ms[a])
     claims = [
         Claim(
             "the measured best of the six is the published one, "
@@ -111,11 +111,11 @@ def figure_6(name: str, rate: float, seed: int) -> PublishedTable:
 
 
 def looped(
-    of: App, given: Load, planner: Drs, start: Allocation, cadence: Cadence, seed: int
+    of: App, offered: Load, planner: Drs, start: Allocation, cadence: Cadence, seed: int
 ) -> list[Decision]:
     names = of.topology.names
     environment = Simulation(
-        of, given, replicas=dict(zip(names, start, strict=True)), window_s=MINUTE_S, seed=seed
+        of, offered, replicas=dict(zip(names, start, strict=True)), window_s=MINUTE_S, seed=seed
     )
     loop = Autoscaler(of.topology, environment, planner, environment, Basic, (), cadence, "act")
     return [loop.step(i * MINUTE_S) for i in range(1, environment.windows + 1)]
@@ -138,11 +138,16 @@ def running(decision: Decision) -> Allocation:
 def figure_8(name: str, rate: float, starts: Sequence[Allocation], seed: int) -> PublishedTable:
     """27 minutes from three allocations; DRS may re-allocate once, at minute 14."""
     of = app(name)
-    given = Load("steady", np.full(int(27 * MINUTE_S), rate))
+    offered = Load("steady", np.full(int(27 * MINUTE_S), rate))
     rows, ends = [], []
     for start in starts:
         decisions = looped(
-            of, given, Drs(DrsSettings(total=22, smoothing=14)), start, Cadence(plan_every=14), seed
+            of,
+            offered,
+            Drs(DrsSettings(total=22, smoothing=14)),
+            start,
+            Cadence(plan_every=14),
+            seed,
         )
         ends.append(running(decisions[-1]))
         ours = {
@@ -176,7 +181,7 @@ def figure_9(shape: str, seed: int) -> PublishedTable:
     """Frame rates of 6, 12 and 18/s; T_max 1 s, T_min 0.45 s; smoothing and T_ra of 6 and of 3
     minutes.
     """
-    of, given = app("vld"), load(shape)
+    of, offered = app("vld"), load(shape)
     rows, counts = [], {}
     for w in (6, 3):
         planner = Drs(
@@ -188,7 +193,7 @@ def figure_9(shape: str, seed: int) -> PublishedTable:
                 measure="sojourn",
             )
         )
-        decisions = looped(of, given, planner, (3, 5, 1), Cadence(), seed)
+        decisions = looped(of, offered, planner, (3, 5, 1), Cadence(), seed)
         changes = [i for i, d in enumerate(decisions, start=1) if d.outcome == "applied"]
         counts[w] = len(changes)
         listed = ", ".join(
@@ -213,7 +218,7 @@ def figure_9(shape: str, seed: int) -> PublishedTable:
                 {"re-allocations at minute": PUBLISHED_REALLOCATIONS[shape][w]},
             )
         )
-    rates = given.rates(MINUTE_S)
+    rates = offered.rates(MINUTE_S)
     steps = ", ".join(
         f"minute {i + 1}: {r:g}/s"
         for i, r in enumerate(rates)
@@ -233,10 +238,10 @@ def figure_10(seed: int) -> PublishedTable:
     of, seeds = app("vld"), range(seed, seed + 10)
     rows, claims = [], []
     for rate in (5.0, 6.0):
-        found, network = {}, {}
+        measured_ms, network = {}, {}
         for allocation in ((2, 4, 1), (3, 3, 1)):
             history, mean, _ = measured(of, rate, allocation, 30, seeds)
-            found[allocation] = mean
+            measured_ms[allocation] = mean
             network = {
                 m: Drs(DrsSettings(model=m, smoothing=29)).network(of.topology, history, {})
                 for m in ("mmk", "gigk")
@@ -250,7 +255,7 @@ def figure_10(seed: int) -> PublishedTable:
         claims += [
             Claim(
                 f"{rate:g}/s: 2:4:1 is measured faster than 3:3:1",
-                found[(2, 4, 1)] < found[(3, 3, 1)],
+                measured_ms[(2, 4, 1)] < measured_ms[(3, 3, 1)],
             ),
             Claim(f"{rate:g}/s: M/M/k prefers 3:3:1", best["mmk"] == (3, 3, 1)),
             Claim(f"{rate:g}/s: GI/G/k prefers 2:4:1", best["gigk"] == (2, 4, 1)),

@@ -73,7 +73,7 @@ def _scores(
     name: str, models: Sequence[str], setting: Setting, tell: Callable[[str], None]
 ) -> dict[str, Score]:
     rates = load(f"{name}:days={setting.days}").rates(setting.window_s)
-    found = leaderboard(
+    board = leaderboard(
         rates,
         models,
         setting.horizon,
@@ -81,7 +81,7 @@ def _scores(
         stride(len(rates)),
         lambda model: tell(f"{model} on the {name} load"),
     )
-    return {s.model: s for s in found.scores}
+    return {s.model: s for s in board.scores}
 
 
 def _published(model: str) -> dict[str, float]:

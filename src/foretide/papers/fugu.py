@@ -72,9 +72,9 @@ class HostFigures:
 
 
 def run(case: HostRun) -> HostFigures:
-    chosen = system(f"fugu-{case.technique}")
-    chosen = system(
-        f"fugu-{case.technique}", planner_constants={**chosen.planner_constants, **case.constants}
+    fugu = system(f"fugu-{case.technique}")
+    fugu = system(
+        f"fugu-{case.technique}", planner_constants={**fugu.planner_constants, **case.constants}
     )
     ticks = app("ticks")
     environment = Simulation(
@@ -84,7 +84,7 @@ def run(case: HostRun) -> HostFigures:
         hosts=HOSTS,
         seed=case.seed,
     )
-    loop = chosen.autoscaler(ticks.topology, environment, environment)
+    loop = fugu.autoscaler(ticks.topology, environment, environment)
     return host_figures([loop.step(i * WINDOW_S) for i in range(1, environment.windows + 1)])
 
 
@@ -141,9 +141,9 @@ def tables(
         for i in range(repeats)
     ]  # fmt: skip
     done = side_by_side(run, cases, processes)
-    found = {key: averaged(done[i * repeats : (i + 1) * repeats]) for i, key in enumerate(wanted)}
+    by_case = {key: averaged(done[i * repeats : (i + 1) * repeats]) for i, key in enumerate(wanted)}
     by = {
-        t: {name: f for (technique, name), f in found.items() if technique == t}
+        t: {name: f for (technique, name), f in by_case.items() if technique == t}
         for t in ("local", "global", "rl")
     }
     return (figure_4(by["local"]), figure_5(by), figure_6(by), *figures_7_8(by), figure_9(by))

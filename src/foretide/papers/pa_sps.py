@@ -111,15 +111,15 @@ def as_published(record: RunRecord, over_replicas: int | None) -> Figures:
     )
 
 
-def _row(name: str, found: Figures, published: Sequence[float]) -> Row:
+def _row(name: str, by_name: Figures, published: Sequence[float]) -> Row:
     shown = dict(list(COLUMNS.items())[: len(published)])
-    ours = {column: getattr(found, field) for column, field in shown.items()}
+    ours = {column: getattr(by_name, field) for column, field in shown.items()}
     return Row(name, ours, dict(zip(shown, published, strict=True)))
 
 
 def _table_2(case: Scenario, ann: Figures) -> PublishedTable:
-    found = {name: ann if name == "ann" else run(case, pa_sps(name, pool=8)) for name in TABLE_2}
-    latency, saved = _columns(found, "latency_mean_ms"), _columns(found, "saved_resources")
+    by_name = {name: ann if name == "ann" else run(case, pa_sps(name, pool=8)) for name in TABLE_2}
+    latency, saved = _columns(by_name, "latency_mean_ms"), _columns(by_name, "saved_resources")
     claims = (
         Claim(f"ann has the lowest latency (here {_least(latency)})", _least(latency) == "ann"),
         Claim(f"ann saves the least (here {_least(saved)})", _least(saved) == "ann"),
@@ -128,7 +128,7 @@ def _table_2(case: Scenario, ann: Figures) -> PublishedTable:
     )
     return PublishedTable(
         "Table 2: forecasters, linear app, r_over 32",
-        [_row(n, f, TABLE_2[n]) for n, f in found.items()],
+        [_row(n, f, TABLE_2[n]) for n, f in by_name.items()],
         claims,
     )
 
@@ -213,8 +213,8 @@ def _table_5(seed: int) -> PublishedTable:
     return PublishedTable("Table 5: complex app, r_over 40", rows, claims, note)
 
 
-def _columns(found: Mapping[str, Figures], field: str) -> dict[str, float]:
-    return {name: value for name, f in found.items() if (value := getattr(f, field)) is not None}
+def _columns(by_name: Mapping[str, Figures], field: str) -> dict[str, float]:
+    return {name: value for name, f in by_name.items() if (value := getattr(f, field)) is not None}
 
 
 def _least(values: Mapping[str, float]) -> str:

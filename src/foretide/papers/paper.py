@@ -90,9 +90,9 @@ class PublishedTable:
 
 
 def _cell(row: Row, column: str) -> str:
-    told = shown(row.ours.get(column))
+    text = shown(row.ours.get(column))
     published = row.published.get(column)
-    return told if published is None else f"{told} ({shown(published)})"
+    return text if published is None else f"{text} ({shown(published)})"
 
 
 def shown(value: Cell) -> str:

@@ -47,16 +47,16 @@ def estimated_inputs(
     choose = max if combine == "max" else min
     inputs: dict[str, float] = {}
     for name in topology.order:
-        ways = []
+        estimates = []
         if name in forecasts:
-            ways.append(sum(forecasts[name].mean) * history.window_s)
+            estimates.append(sum(forecasts[name].mean) * history.window_s)
         shares = [
             (p, history.selectivity(p, name)) for p in topology.predecessors(name) if p in inputs
         ]
         known = [inputs[p] * s for p, s in shares if s is not None]
         if known:
-            ways.append(sum(known))
-        inputs[name] = (choose(ways) if ways else 0.0) + history.backlog(name)
+            estimates.append(sum(known))
+        inputs[name] = (choose(estimates) if estimates else 0.0) + history.backlog(name)
     return inputs
 
 

@@ -23,8 +23,8 @@ class Ds2:
     """DS2 (Kalavri et al., OSDI 2018): target rate through the graph divided by the true processing
     rate of one replica.
 
-    The true rate counts busy time only (``1/et``). ``utilization`` is the share of a replica to
-    plan for.
+    The true rate counts busy time only (``1 / service time``). ``utilization`` is the share of a
+    replica to plan for.
     """
 
     monotone = True
@@ -45,10 +45,10 @@ class Ds2:
             if rate <= 0:
                 replicas[name], reasons[name] = 1, "a target rate of 0 events/s"
                 continue
-            et = known_service_time_s(history, name)
-            replicas[name] = need(rate, et / self.utilization)
+            service_time_s = known_service_time_s(history, name)
+            replicas[name] = need(rate, service_time_s / self.utilization)
             reasons[name] = (
-                f"a target rate of {rate:.1f} events/s at {et * 1e3:.2f} ms each, "
+                f"a target rate of {rate:.1f} events/s at {service_time_s * 1e3:.2f} ms each, "
                 f"{self.utilization:.0%} busy"
             )
         return Plan(replicas, reasons)
@@ -76,10 +76,10 @@ class SparkDra:
             if sample.arrived + sample.backlog == 0 and history.service_time_s(name) is None:
                 replicas[name], reasons[name] = running, "0 events seen yet: replicas stay"
                 continue
-            et = known_service_time_s(history, name)
-            waiting = self._windows_waiting(history, name, et)
+            service_time_s = known_service_time_s(history, name)
+            waiting = self._windows_waiting(history, name, service_time_s)
             if waiting:
-                work = need((sample.arrived + sample.backlog) / history.window_s, et)
+                work = need((sample.arrived + sample.backlog) / history.window_s, service_time_s)
                 replicas[name] = max(running, min(running + 2 ** min(waiting - 1, 20), work))
                 reasons[name] = (
                     f"{sample.backlog:.0f} events wait for {waiting} windows in a row: "
@@ -93,10 +93,10 @@ class SparkDra:
             )
         return Plan(replicas, reasons)
 
-    def _windows_waiting(self, history: History, name: str, et: float) -> int:
+    def _windows_waiting(self, history: History, name: str, service_time_s: float) -> int:
         count = 0
         for sample in reversed(list(history.samples(name, 64))):
-            if sample.backlog * et <= self.backlog_timeout_s * max(1, sample.replicas):
+            if sample.backlog * service_time_s <= self.backlog_timeout_s * max(1, sample.replicas):
                 break
             count += 1
         return count
@@ -131,10 +131,12 @@ class Backlog:
         replicas, reasons = {}, {}
         latest = history.latest
         for name, sample in latest.samples.items():
-            et = history.service_time_s(name)
+            service_time_s = history.service_time_s(name)
             wanted = max(1, math.ceil(sample.backlog / self.threshold))
             busy = (
-                need(sample.arrived / latest.window_s, et) if self.keep_up and et is not None else 1
+                need(sample.arrived / latest.window_s, service_time_s)
+                if self.keep_up and service_time_s is not None
+                else 1
             )
             replicas[name] = max(wanted, busy)
             reasons[name] = (

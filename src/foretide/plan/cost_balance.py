@@ -117,15 +117,18 @@ class CostBalance:
                     f"0 events expected in the next {len(rates)} windows",
                 )
                 continue
-            et = known_service_time_s(history, name)
+            service_time_s = known_service_time_s(history, name)
             asked = rates if self.drain_s is None else rates + waiting / self.drain_s
             schedule = (
-                cost_balance(asked, 1.0 / et, prices, running)
-                if et > 0
+                cost_balance(asked, 1.0 / service_time_s, prices, running)
+                if service_time_s > 0
                 else np.ones(len(rates), dtype=np.int64)
             )
             replicas[name] = int(schedule[0])
-            least, most = need(float(rates[0]), et), need(float(rates.max()), et)
+            least, most = (
+                need(float(rates[0]), service_time_s),
+                need(float(rates.max()), service_time_s),
+            )
             reasons[name] = (
                 f"{rates[0]:.1f} events/s expected next need {least}, the {len(rates)} windows "
                 f"ahead at most {most}"
@@ -153,10 +156,10 @@ class SimpleProactive:
             if max(now, then) <= 0:
                 replicas[name], reasons[name] = 1, "0 events now and 0 expected"
                 continue
-            et = known_service_time_s(history, name)
-            replicas[name] = need(max(now, then), et)
+            service_time_s = known_service_time_s(history, name)
+            replicas[name] = need(max(now, then), service_time_s)
             reasons[name] = (
-                f"{now:.1f} events/s now need {need(now, et)}, {then:.1f} expected next need "
-                f"{need(then, et)}"
+                f"{now:.1f} events/s now need {need(now, service_time_s)}, "
+                f"{then:.1f} expected next need {need(then, service_time_s)}"
             )
         return Plan(replicas, reasons)

@@ -109,8 +109,8 @@ class Drs:
             raise NotReady("no events were offered yet: DRS needs a load to model")
         stations = []
         for name, rate in flow.through(loads).items():
-            et = known_service_time_s(history, name) if rate > 0 else 0.0
-            stations.append(Station(rate, et, self._variability(history, name)))
+            service_time_s = known_service_time_s(history, name) if rate > 0 else 0.0
+            stations.append(Station(rate, service_time_s, self._variability(history, name)))
         return QueueNetwork(tuple(stations), load)
 
     def _smooth(self, values: Array) -> float:
@@ -182,13 +182,13 @@ class Drs:
                 "spread",
             )
         fewest = self._fewest(network, factor)
-        told = f"{seen * 1e3:.0f} ms measured, {modelled * 1e3:.0f} ms modelled, {self._goal()}"
+        figures = f"{seen * 1e3:.0f} ms measured, {modelled * 1e3:.0f} ms modelled, {self._goal()}"
         if seen > self.settings.t_max_s:
             best = (
                 fewest if sum(fewest) > sum(running) else assign_processors(network, sum(running))
             )
-            return best, f"{told}: too slow"
-        return (fewest if sum(fewest) < sum(running) else running), f"{told}: fewer suffice"
+            return best, f"{figures}: too slow"
+        return (fewest if sum(fewest) < sum(running) else running), f"{figures}: fewer suffice"
 
     def _fewest(self, network: QueueNetwork, factor: float) -> tuple[int, ...]:
         """``min_processors`` on the corrected model. A correction that makes the target unreachable

@@ -42,10 +42,10 @@ class Flow:
         """From the recent past. An operator that events reach but that has not processed any yet
         raises NotReady; one that nothing reaches passes nothing on.
         """
-        found = {(p, c): history.selectivity(p, c) for p, c in topology.edges}
-        flow = cls(topology, {edge: s or 0.0 for edge, s in found.items()})
+        selectivities = {(p, c): history.selectivity(p, c) for p, c in topology.edges}
+        flow = cls(topology, {edge: s or 0.0 for edge, s in selectivities.items()})
         reached = flow.theta()
-        for (producer, consumer), s in found.items():
+        for (producer, consumer), s in selectivities.items():
             if s is None and reached[producer] > 0:
                 raise NotReady(
                     f"'{producer}' has not processed an event yet: what it sends to '{consumer}' "

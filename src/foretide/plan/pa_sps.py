@@ -57,13 +57,13 @@ class PaSps:
             if work <= 0:
                 replicas[name], reasons[name] = 1, f"0 events expected in {span:.0f} s and 0 queued"
                 continue
-            et = known_service_time_s(history, name)
+            service_time_s = known_service_time_s(history, name)
             pool = self.pool or topology[name].max_replicas
-            wanted = need(work / span, et / self.utilization)
+            wanted = need(work / span, service_time_s / self.utilization)
             replicas[name] = min(wanted, pool)
             reasons[name] = (
                 f"{received[name]:.0f} events expected in {span:.0f} s and {queued[name]:.0f} "
                 "queued, "
-                f"at {et * 1e3:.2f} ms each, need {wanted} of {pool} replicas"
+                f"at {service_time_s * 1e3:.2f} ms each, need {wanted} of {pool} replicas"
             )
         return Plan(replicas, reasons)

@@ -93,15 +93,15 @@ def traffic(external: npt.ArrayLike, routing: npt.ArrayLike) -> Array:
     # every loop dies out.
     probe = np.ones((len(p), 1))
     try:
-        found = np.linalg.solve(np.eye(len(p)) - p.T, np.hstack([outside.reshape(-1, 1), probe]))
+        solution = np.linalg.solve(np.eye(len(p)) - p.T, np.hstack([outside.reshape(-1, 1), probe]))
     except np.linalg.LinAlgError:
-        found = np.full((len(p), 2), -1.0)
-    if not (found[:, 1] >= 1 - 1e-9).all():
+        solution = np.full((len(p), 2), -1.0)
+    if not (solution[:, 1] >= 1 - 1e-9).all():
         raise Infeasible(
             "a loop of the topology sends back at least as many events as enter it: no number of "
             "replicas can keep up"
         )
-    return np.maximum(found[:, 0], 0.0)
+    return np.maximum(solution[:, 0], 0.0)
 
 
 def network_sojourn_s(

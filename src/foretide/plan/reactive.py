@@ -12,7 +12,7 @@ from foretide.topology import Topology
 
 
 class Reactive:
-    """``n_{t+1} = max(1, ceil(rate_t * et))`` per operator; forecasts are ignored.
+    """``n_{t+1} = max(1, ceil(rate_t * service_time))`` per operator; forecasts are ignored.
 
     An operator that has not worked yet keeps its replicas. ``drain_s`` spreads the backlog over
     that many seconds, added to the rate; the published rule has no such term (``None``).
@@ -36,12 +36,13 @@ class Reactive:
                     "no events seen yet: replicas stay",
                 )
                 continue
-            et = known_service_time_s(history, name)
+            service_time_s = known_service_time_s(history, name)
             rate = sample.arrived / latest.window_s
             if self.drain_s is not None:
                 rate += sample.backlog / self.drain_s
-            replicas[name] = need(rate, et)
+            replicas[name] = need(rate, service_time_s)
             reasons[name] = (
-                f"{rate:.1f} events/s at {et * 1e3:.2f} ms each keep {rate * et:.2f} replicas busy"
+                f"{rate:.1f} events/s at {service_time_s * 1e3:.2f} ms each keep "
+                f"{rate * service_time_s:.2f} replicas busy"
             )
         return Plan(replicas, reasons)

@@ -85,19 +85,19 @@ def calibrate(
             f"{recording} holds no measured window: let the pipeline run for a while first"
         )
     began = snapshots[0].at - snapshots[0].window_s
-    chosen = [
+    windows = [
         s
         for s in snapshots
         if s.at - s.window_s - began >= after_s and (until_s is None or s.at - began <= until_s)
     ]
-    if not chosen:
-        told = f"{after_s:g} s" if until_s is None else f"{after_s:g} and {until_s:g} s"
+    if not windows:
+        span = f"{after_s:g} s" if until_s is None else f"{after_s:g} and {until_s:g} s"
         lasts_s = snapshots[-1].at - began
         raise NotReady(
             f"{recording} holds no whole window {'after' if until_s is None else 'between'} "
-            f"{told}: it lasts {lasts_s:g} s"
+            f"{span}: it lasts {lasts_s:g} s"
         )
-    return fitted(run.topology, chosen, trigger_s)
+    return fitted(run.topology, windows, trigger_s)
 
 
 def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 1.0) -> Twin:

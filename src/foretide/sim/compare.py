@@ -158,7 +158,7 @@ class Scenario:
         return {n: needs(rates * visits[n], self.app.service_s(n)) for n in self.app.topology.names}
 
     def future(self) -> LoadFuture:
-        """The load as it comes, for the planners that are told it and for the bound of the promise."""
+        """The load as it comes, for the planners that are priced it and for the bound of the promise."""
         rates, visits, app = self.load.rates(self.window_s), self.app.visits(), self.app
         work = {n: rates * visits[n] * app.service_s(n) for n in app.topology.names}
         service_s = sum(visits[n] * app.service_s(n) for n in app.topology.names)
@@ -215,8 +215,8 @@ def simulate(
     decisions: list[Decision] = []
     if system.keeps_promises:
         system = system.promised(case.app.target_latency_s, case.share)
-    told = system.priced(case.prices).foreseeing(case.future())
-    loop = told.autoscaler(
+    priced = system.priced(case.prices).foreseeing(case.future())
+    loop = priced.autoscaler(
         case.app.topology, environment, environment, mode="act", record=decisions.append
     )
     for i in range(1, windows + 1):
@@ -257,14 +257,14 @@ def compare(
     misses an extra, or that never could plan here, is left out with the reason.
     """
     workers = min(processes or os.cpu_count() or 1, len(systems))
-    found: dict[str, Attempt]
+    attempts: dict[str, Attempt]
     if workers <= 1:
-        found = {s.name: _attempt(case, s, progress, new_environment) for s in systems}
+        attempts = {s.name: _attempt(case, s, progress, new_environment) for s in systems}
     else:
-        found = _side_by_side(case, systems, progress, workers, new_environment)
+        attempts = _side_by_side(case, systems, progress, workers, new_environment)
     least = case.target_cost()
-    runs = tuple(_against(r, least) for s in systems if isinstance(r := found[s.name], Summary))
-    left_out = {n: why for n, why in found.items() if isinstance(why, str)}
+    runs = tuple(_against(r, least) for s in systems if isinstance(r := attempts[s.name], Summary))
+    left_out = {n: why for n, why in attempts.items() if isinstance(why, str)}
     return Comparison(case.conditions, runs, left_out, least)
 
 

@@ -170,12 +170,12 @@ def within_slots(wanted: Mapping[str, int], slots: int) -> dict[str, int]:
     >>> [within_slots({"a": 6, "b": 2}, slots) for slots in (8, 4, 0)]
     [{'a': 6, 'b': 2}, {'a': 3, 'b': 1}, {'a': 1, 'b': 1}]
     """
-    given = dict.fromkeys(wanted, 1)
+    active = dict.fromkeys(wanted, 1)
     if sum(wanted.values()) <= slots:
         return dict(wanted)
-    for _ in range(slots - len(given)):
+    for _ in range(slots - len(active)):
         short = min(
-            (n for n in wanted if given[n] < wanted[n]), key=lambda n: (given[n] / wanted[n], n)
+            (n for n in wanted if active[n] < wanted[n]), key=lambda n: (active[n] / wanted[n], n)
         )
-        given[short] += 1
-    return given
+        active[short] += 1
+    return active

@@ -2,9 +2,9 @@
 
 import pytest
 
-from foretide.sim.fluid.stationary import SHARED, SHUFFLE, felt, stationary_level
+from foretide.sim.fluid.stationary import SHARED, SHUFFLE, effective_scv, stationary_level
 
-feels, level = felt.py_func, stationary_level.py_func  # type: ignore[attr-defined]
+feels, level = effective_scv.py_func, stationary_level.py_func  # type: ignore[attr-defined]
 
 
 def test_bursts_that_waited_at_a_busier_operator_do_not_wait_again():
@@ -26,7 +26,7 @@ def test_a_queue_whose_own_service_varies_feels_longer_times():
 @pytest.mark.parametrize(("rho", "size"), [(0.5, 3), (0.8, 10), (0.95, 2)])
 def test_groups_that_come_at_once_wait_as_theory_says(rho, size):
     """M[X]/M/1 with groups of n holds ``rho (n + 1) / (2 (1 - rho))``; a fixed server that meets a
-    group at a time, its mates alone.
+    group at a time, its simultaneous alone.
     """
     assert level(rho, 1, 1.0, 1.0, size - 1.0, SHARED) == pytest.approx(
         rho * (size + 1) / (2 * (1 - rho))

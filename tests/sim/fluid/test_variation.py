@@ -5,17 +5,19 @@ outside event.
 import numpy as np
 import pytest
 
-from foretide.sim.fluid.variation import alike, of_ways
+from foretide.sim.fluid.variation import alike, of_paths
 
 
 def ways(edges: dict[str, float], splits: str = "") -> dict[str, tuple[float, float]]:
-    """Variation over long times and mates of each operator; ``a`` is the source."""
+    """Variation over long times and simultaneous_arrivals of each operator; ``a`` is the source."""
     names = sorted({n for edge in edges for n in edge})
     shares = np.array([[edges.get(p + c, 0.0) for c in names] for p in names])
-    long, mates = of_ways(
+    long, simultaneous_arrivals = of_paths(
         shares, np.array([n in splits for n in names]), np.array([float(n == "a") for n in names])
     )
-    return {n: (float(v), float(m)) for n, v, m in zip(names, long, mates, strict=True)}
+    return {
+        n: (float(v), float(m)) for n, v, m in zip(names, long, simultaneous_arrivals, strict=True)
+    }
 
 
 def test_a_split_that_meets_again_is_what_it_was_and_two_coins_are_not():

@@ -157,16 +157,18 @@ class HostAssignment:
         """
         pieces = self.pieces[name]
         capacity = self.hosts[name].capacity
-        chosen = list(lightest_subset(pieces, self.used(name) - self.rules.target * capacity))
-        if chosen and len(chosen) >= sum(1 for load in pieces.values() if load > 0):
-            chosen.remove(max(chosen, key=lambda n: pieces[n]))
+        lightest = list(lightest_subset(pieces, self.used(name) - self.rules.target * capacity))
+        if lightest and len(lightest) >= sum(1 for load in pieces.values() if load > 0):
+            lightest.remove(max(lightest, key=lambda n: pieces[n]))
         moved = {
             m.operator
-            for m in self._move(name, chosen, self.rules.level, why, spares=self._spares())
+            for m in self._move(name, lightest, self.rules.level, why, spares=self._spares())
         }
         moved |= {
             m.operator
-            for m in self._move(name, [o for o in chosen if o not in moved], self.rules.upper, why)
+            for m in self._move(
+                name, [o for o in lightest if o not in moved], self.rules.upper, why
+            )
         }
         return bool(moved)
 

@@ -67,9 +67,9 @@ class Sarsa:
             for n in fleet.hosts
         }
         self._taken = {n: t for n, t in self._taken.items() if n in fleet.hosts}
-        chosen = {host.name: (host, self._learn_and_choose(host)) for host in fleet.deciding}
+        actions = {host.name: (host, self._learn_and_choose(host)) for host in fleet.deciding}
         resting = set(self.pending.resting)
-        by_level = sorted(chosen.values(), key=lambda c: c[0].utilization)
+        by_level = sorted(actions.values(), key=lambda c: c[0].utilization)
         for host, action in reversed(by_level):
             if action == "out":
                 self._act(fleet, host, action)

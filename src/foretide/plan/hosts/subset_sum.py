@@ -54,9 +54,9 @@ def lightest_subset(loads: Mapping[str, float], at_least: float) -> tuple[str, .
     if not enough.size:
         return tuple(names)
     cell = int(enough[np.argmin(sums[enough])])
-    chosen = []
+    subset = []
     for name, parent in zip(reversed(names), reversed(parents), strict=True):
         if parent[cell] >= 0:
-            chosen.append(name)
+            subset.append(name)
             cell = int(parent[cell])
-    return tuple(reversed(chosen))
+    return tuple(reversed(subset))

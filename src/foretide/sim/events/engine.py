@@ -223,10 +223,10 @@ def resize(s: Any, op: int, replicas: int) -> None:
     s.ops[op].cursor = 0
     while job != NONE:
         following = s.jobs[job].next
-        chosen = (
+        replica = (
             0 if s.ops[op].grouping == SHARED else choose(s, op, s.jobs[job].value, s.clock[NOW])
         )
-        push(s, s.ops[op].base + chosen, job)
+        push(s, s.ops[op].base + replica, job)
         job = following
     _wake(s, op, s.clock[NOW])
 

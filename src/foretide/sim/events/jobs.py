@@ -132,10 +132,10 @@ def _one_edge(s: Any, op: int) -> Any:
     """
     edge, end = s.ops[op].edges, s.ops[op].edges_end
     draw = uniform(s.rng, WORK)
-    chosen = edge
+    target = edge
     for e in range(edge, end):
-        chosen += draw >= s.edge_share[e]
-    return chosen
+        target += draw >= s.edge_share[e]
+    return target
 
 
 @inner

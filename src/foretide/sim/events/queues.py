@@ -189,7 +189,7 @@ class QueueModel:
         return Latency(w["processed"], w["age"] / w["processed"] * 1e3, p50, p90, p99, within)
 
     def _hosts(self, window_s: float, names: Mapping[int, str]) -> tuple[Host, ...]:
-        s, found = self.state, []
+        s, measured = self.state, []
         for host, name in names.items():
             loads: dict[str, float] = {}
             for i, op in enumerate(self.app.topology.names):
@@ -200,8 +200,8 @@ class QueueModel:
                         float(s.w_slots["cpu_s"][first : first + most][here].sum()) / window_s
                     )
             cores = float(s.host_cores[host])
-            found.append(Host(name, sum(loads.values()) / cores, cores, loads))
-        return tuple(found)
+            measured.append(Host(name, sum(loads.values()) / cores, cores, loads))
+        return tuple(measured)
 
 
 def _scv(n: float, total: float, squares: float) -> float | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from foretide.jit import lean_entry as entry
 from foretide.jit import lean_inner as inner
-from foretide.sim.fluid.stationary import departure_scv, felt, sent_on, stationary_level
+from foretide.sim.fluid.stationary import departure_scv, effective_scv, sent_on, stationary_level
 
 # op: columns per operator
 (
@@ -32,7 +32,7 @@ from foretide.sim.fluid.stationary import departure_scv, felt, sent_on, stationa
     IN_BIN,
     FED_BACK,
 ) = range(11)
-LONG, MATES, ALIKE, SHORT, FILTER, OP = range(
+LONG, SIMULTANEOUS, ALIKE, SHORT, FILTER, OP = range(
     11, 17
 )  # what ``stationary`` asks for; the first three never change
 # window: sums since the last measurement
@@ -65,9 +65,9 @@ class Flows(NamedTuple):
 def _level(f: Any, i: int, rho: float) -> Any:
     """The stationary level of an operator as it is now."""
     cs = f.op[i, SCV_SERVICE]
-    ca = felt(rho, cs, f.op[i, LONG], f.op[i, SHORT], f.op[i, FILTER]) + f.op[i, ALIKE]
+    ca = effective_scv(rho, cs, f.op[i, LONG], f.op[i, SHORT], f.op[i, FILTER]) + f.op[i, ALIKE]
     return stationary_level(
-        rho, int(f.op[i, REPLICAS]), ca, cs, f.op[i, MATES], int(f.op[i, GROUPING])
+        rho, int(f.op[i, REPLICAS]), ca, cs, f.op[i, SIMULTANEOUS], int(f.op[i, GROUPING])
     )
 
 
@@ -104,7 +104,7 @@ def _stationary_step(f: Any, i: int, came: float, capacity: float, step_s: float
     begun = level - came
     if left > 0.0 and begun > 0.0:
         beyond = begun - (_level(f, i, came / most) if came < most else 0.0)
-        spread = (f.op[i, LONG] + f.op[i, MATES] + f.op[i, SCV_SERVICE]) * came
+        spread = (f.op[i, LONG] + f.op[i, SIMULTANEOUS] + f.op[i, SCV_SERVICE]) * came
         if beyond > 0.0:
             rho = 1.0 - (1.0 - rho) * (
                 math.exp(-2.0 * beyond * left / spread) if spread > 0.0 else 0.0
@@ -126,7 +126,7 @@ def _short_departures(f: Any, i: int) -> Any:
     """Variation of departures over short times: of service where the operator is the busiest so
     far, else between both, by rho^2.
     """
-    came, rho2 = f.op[i, SHORT] + f.op[i, MATES], f.op[i, RHO] ** 2
+    came, rho2 = f.op[i, SHORT] + f.op[i, SIMULTANEOUS], f.op[i, RHO] ** 2
     return (
         f.op[i, SCV_SERVICE]
         if f.op[i, RHO] >= f.op[i, FILTER]

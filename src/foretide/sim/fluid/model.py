@@ -19,7 +19,7 @@ from foretide.model import Array, Host, Latency, Sample
 from foretide.sim.codes import queue_code
 from foretide.sim.fluid import flows
 from foretide.sim.fluid.flows import Flows
-from foretide.sim.fluid.variation import alike, of_ways
+from foretide.sim.fluid.variation import alike, of_paths
 from foretide.sim.latency import Latencies
 
 _SHARES = (np.arange(50) + 0.5) / 50
@@ -171,7 +171,7 @@ class FluidModel:
         )
 
     def _hosts(self, window_s: float, names: Mapping[int, str]) -> tuple[Host, ...]:
-        f, found = self.flows, []
+        f, measured = self.flows, []
         for host, name in names.items():
             loads = {
                 n: float(f.host_cpu_s[i, host]) / window_s
@@ -179,8 +179,8 @@ class FluidModel:
                 if f.seats[i, host] > 0
             }
             cores = float(f.host_cores[host])
-            found.append(Host(name, sum(loads.values()) / cores, cores, loads))
-        return tuple(found)
+            measured.append(Host(name, sum(loads.values()) / cores, cores, loads))
+        return tuple(measured)
 
 
 def _leaving(app: App, name: str) -> float:
@@ -232,10 +232,10 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
             scv_service(app.service[n], app),
             queue_code(grouping[n]),
         )
-    long, at_once = of_ways(
+    long, at_once = of_paths(
         np.where(back > 0, 0.0, shares), np.array([n in app.splits for n in names]), app.external()
     )
-    op[:, flows.LONG], op[:, flows.MATES], op[:, flows.SHORT] = long, at_once, 1.0
+    op[:, flows.LONG], op[:, flows.SIMULTANEOUS], op[:, flows.SHORT] = long, at_once, 1.0
     op[:, flows.ALIKE] = alike(
         shares,
         op[:, flows.SCV_SERVICE],

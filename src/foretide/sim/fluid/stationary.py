@@ -13,15 +13,15 @@ SHARED, SHUFFLE = 0, 1
 
 
 @inner
-def felt(rho: float, cs: float, long: float, short: float, passed: float) -> Any:
-    """The variation of the arrivals that a queue at utilization ``rho`` feels: ``w*long + (1 -
+def effective_scv(rho: float, cs: float, long: float, short: float, passed: float) -> Any:
+    """The effective variation of the arrivals at a queue of utilization ``rho``: ``w*long + (1 -
     w)*short``.
 
     Arrivals that went through a busier operator come no faster than it serves: bursts have waited
     there and do not wait again. Over long times they vary as what came from outside, over short
-    ones as the service of the busiest operator passed, whose utilization is ``passed`` (0: none); a
-    busier queue feels longer times (Whitt and You 2018). With ``u = q(passed)/q(rho)``, ``q(x) =
-    x^2/(1 - x)``:
+    ones as the service of the busiest operator passed, whose utilization is ``passed`` (0: none).
+    The busier a queue, the longer the times that matter (Whitt and You 2018). With ``u =
+    q(passed)/q(rho)``, ``q(x) = x^2/(1 - x)``:
 
     - fixed service times: ``w = max(0, 1 - u)``. Single servers are then exact: the wait at the
       second is that of the slower of both alone, less the wait at the first (Avi-Itzhak 1965;
@@ -41,27 +41,29 @@ def felt(rho: float, cs: float, long: float, short: float, passed: float) -> Any
 
 
 @inner
-def stationary_level(rho: float, k: int, ca: float, cs: float, mates: float, grouping: int) -> Any:
+def stationary_level(
+    rho: float, k: int, ca: float, cs: float, simultaneous: float, grouping: int
+) -> Any:
     """Mean events queued and served at utilization ``rho``; ``ca`` and ``cs`` are the squared
     variations of arrivals and service.
 
     One shared queue: ``k*rho + (ca + cs)/2 * C(k, k*rho) * rho / (1 - rho)`` (Erlang C,
-    Allen-Cunneen). A queue per replica, dealt out in turn: with fixed service times event n waits
+    Allen-Cunneen). A queue per replica, round-robin: with fixed service times event n waits
     for event n - k, as in one shared queue, so the arrivals' part is the same; the service's part
     is that of k queues GI/G/1, ``k * g * cs/2 * rho^2 / (1 - rho)``, with g by Kraemer and
-    Langenbach-Belz for arrivals of variation ``ca/k``. Dealt out by chance (keys): k queues GI/G/1
+    Langenbach-Belz for arrivals of variation ``ca/k``. At random (keys): k queues GI/G/1
     whose arrivals vary by ``1 + (ca - 1)/k``.
 
-    ``mates`` others come at the same instant as an event; ``ca`` leaves them out, and is below 0
-    where such groups come regularly. Behind busy replicas an event waits for half of its mates, and
-    so does everybody behind it; before idle ones all but the first k wait. Between both by
-    utilization: ``rho/(1 - rho) * (rho*mates + (1 - rho)*max(0, mates + 1 - k))/2``, exact for one
-    replica. Mates have one key.
+    ``simultaneous`` (m below) is the number of other events that arrive at the same instant as an
+    event; ``ca`` leaves them out, and is below 0 where such groups come regularly. When replicas
+    are busy, an event waits for half of its group, and so do all events behind it; when they are
+    idle, all but the first k wait. Interpolated by utilization: ``rho/(1 - rho) * (rho*m + (1 -
+    rho)*max(0, m + 1 - k))/2``, exact for one replica. Mates have one key.
     """
     if rho <= 0.0:
         return 0.0
     waits, queue = 0.0, rho / (1.0 - rho)
-    together = queue * (rho * mates + (1.0 - rho) * max(0.0, mates + 1.0 - k)) / 2.0
+    together = queue * (rho * simultaneous + (1.0 - rho) * max(0.0, simultaneous + 1.0 - k)) / 2.0
     if grouping <= SHUFFLE:
         blocked, offered = 1.0, k * rho
         for n in range(1, k + 1):
@@ -69,7 +71,7 @@ def stationary_level(rho: float, k: int, ca: float, cs: float, mates: float, gro
         waits = blocked / (1.0 - rho * (1.0 - blocked)) * queue
         if grouping == SHARED:
             return k * rho + max(0.0, (ca + cs) / 2.0 * waits + together)
-    per = max(0.0, (ca + mates) / k if grouping == SHUFFLE else 1.0 + (ca - 1.0) / k)
+    per = max(0.0, (ca + simultaneous) / k if grouping == SHUFFLE else 1.0 + (ca - 1.0) / k)
     both = per + cs
     if both <= 0.0:
         return k * rho
@@ -79,7 +81,7 @@ def stationary_level(rho: float, k: int, ca: float, cs: float, mates: float, gro
     alone = k * damped / 2.0 * rho * queue
     if grouping == SHUFFLE:
         return k * rho + max(0.0, ca / 2.0 * waits + together) + cs * alone
-    return k * rho + both * alone + k * queue * mates / 2.0
+    return k * rho + both * alone + k * queue * simultaneous / 2.0
 
 
 @inner

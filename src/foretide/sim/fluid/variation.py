@@ -1,5 +1,5 @@
-"""How unevenly events come to each operator because of the ways they take: splits, forks and
-copies. Numbers of the topology alone.
+"""How much the arrivals at each operator vary because of the paths that events take: splits, forks
+and copies. Depends on the topology alone.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import numpy as np
 from foretide.model import Array
 
 
-def mates(share: float) -> float:
+def simultaneous_arrivals(share: float) -> float:
     """Events that come at the same instant as an event sent along an edge: ``E[X(X - 1)] / E[X]``
     for its X copies, the whole part of the share and one more by the chance of its fraction.
 
-    >>> mates(0.4), mates(1.0), mates(10.0), round(mates(2.5), 3)
-    (0.0, 0.0, 9.0, 1.6)
+    >>> [round(simultaneous_arrivals(share), 3) for share in (0.4, 1.0, 10.0, 2.5)]
+    [0.0, 0.0, 9.0, 1.6]
     """
     whole = int(share)
     return (whole * (whole - 1) + 2 * whole * (share - whole)) / share if share > 0 else 0.0
 
 
-def of_ways(shares: Array, splits: Array, external: Array) -> tuple[Array, Array]:
+def of_paths(shares: Array, splits: Array, external: Array) -> tuple[Array, Array]:
     """Per operator: the variation of its arrivals over long times, without those who come at the
     same instant; and how many those are.
 
@@ -28,12 +28,12 @@ def of_ways(shares: Array, splits: Array, external: Array) -> tuple[Array, Array
     (variance of the count / its mean) of ``E[X^2] / E[X]``, whatever the queues between do to their
     order. The covariance of all counts follows from ``S = M (diag(external) + sum_p rate_p * G_p)
     M'`` with ``M = (1 - P')^-1`` and G_p the covariance of what one event at p becomes: a split
-    sends it one way, any other operator decides edge by edge. ``shares[p, c]`` has no loop;
+    sends it along one edge, any other operator decides edge by edge. ``shares[p, c]`` has no loop;
     ``splits[p]`` is true of a split.
 
     # both branches meet again: two of each event
     >>> fork = np.array([[0.0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
-    >>> long, at_once = of_ways(fork, np.zeros(4, bool), np.array([1.0, 0, 0, 0]))
+    >>> long, at_once = of_paths(fork, np.zeros(4, bool), np.array([1.0, 0, 0, 0]))
     >>> long.round(9).tolist(), at_once.tolist()
     ([1.0, 1.0, 1.0, 2.0], [0.0, 0.0, 0.0, 0.0])
     """
@@ -47,7 +47,7 @@ def of_ways(shares: Array, splits: Array, external: Array) -> tuple[Array, Array
         )
     varied = np.diag(reach @ drawn @ reach.T)
     flows = shares * rates[:, None]
-    at_once = (flows * np.vectorize(mates)(shares)).sum(axis=0)
+    at_once = (flows * np.vectorize(simultaneous_arrivals)(shares)).sum(axis=0)
     known = rates > 0
     per = np.where(known, rates, 1.0)
     return np.where(known, np.maximum((varied - at_once) / per, 0.0), 1.0), np.where(
@@ -56,8 +56,8 @@ def of_ways(shares: Array, splits: Array, external: Array) -> tuple[Array, Array
 
 
 def alike(shares: Array, scv_service: Array, long: Array, by_value: Array) -> Array:
-    """What a queue feels, beside arrivals and service, because services are of one kind: an event's
-    returns and its copies.
+    """What adds to the variation at a queue because services are alike: an event's returns and its
+    copies.
 
     An event that comes back with chance p (``1 - 1/n`` for n visits) waits as one whose whole
     service varies by ``p + (1 - p)*cs`` (Takacs 1963, one replica), ``p*(1 - cs)`` more than one

@@ -202,6 +202,7 @@ class Chaos:
         self.cycle_s: list[float] = []
         self.verdicts: list[dict[str, Any]] = []
         self.failures: list[str] = []
+        self.drivers: list[Driver] = []
         self.until = time.monotonic() + args.minutes * 60
 
     @property
@@ -210,25 +211,25 @@ class Chaos:
 
     def round(self, number: int) -> None:
         folder = self.base / f"round{number}"
-        old: list[Driver] = []
         spare = self.driver(folder)
         try:
             while True:
-                driver, spare = spare, None
+                driver = spare
                 self.ready_s.append(driver.wait_ready())
-                spare = None if self.enough else self.driver(folder)
+                if not self.enough:
+                    spare = self.driver(folder)
                 if self.life(driver, Disk(folder / "pipeline")):
                     break
-                old.append(driver)
-                if spare is None:
+                if spare is driver:
                     spare = self.driver(folder)
         finally:
-            for one in [*old, *([spare] if spare else [])]:
-                one.end()
+            while self.drivers:
+                self.drivers.pop().end()
         shutil.rmtree(folder, ignore_errors=True)
 
     def driver(self, folder: Path) -> Driver:
-        return Driver(folder, self.args.events, self.args.durability)
+        self.drivers.append(Driver(folder, self.args.events, self.args.durability))
+        return self.drivers[-1]
 
     def life(self, driver: Driver, disk: Disk) -> bool:
         """Run one life; True when it came to its end."""
@@ -294,6 +295,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and no driver is left behind
     base = args.folder or Path(tempfile.mkdtemp(prefix="foretide-chaos-"))
     chaos = Chaos(base, args)
     number = 0

@@ -41,6 +41,7 @@ from foretide.spark.run.arrivals import GeneratedFeed, OpenSource
 from foretide.spark.run.channels import Channel, Channels
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
+from foretide.spark.run.output import OutputFolder
 from foretide.spark.run.query import Facilities, OperatorQuery
 from foretide.spark.run.runners import Outcome
 from foretide.spark.worker.columns import STAMP, TO
@@ -285,7 +286,8 @@ class Engine:
         limits = Limits(self.folder, 1.0, replicas, dict.fromkeys(replicas, 8))
         self.facilities = Facilities(
             Rows(), "toy", 1.0, 1, "shuffle", 0.0, self.folder, None,  # type: ignore[arg-type]
-            replicas, limits, lambda: False, lambda name, error: error,  # type: ignore[arg-type]
+            replicas, limits, OutputFolder(Rows(), self.path / "output"),  # type: ignore[arg-type]
+            lambda: False, lambda name, error: error,
         )  # fmt: skip
         self._declare()
         recover({n: self._place(q) for n, q in self.queries.items()})

@@ -74,7 +74,7 @@ def main(master: str, path: Path) -> None:
         until(running, lambda: len(executors.live()) == 1, "the released executors to be gone")
         with running.accounts.changed:
             count = running.accounts.consumed("b")
-    found = spark.read.parquet(str(path / "edges" / "b" / "b-*" / "sink.out"))
+    found = spark.read.parquet(str(path / "output" / "out"))
     ids = sorted(r["id"] for r in found.select("id").collect())
     seen["exactly_once"] = ids == list(range(len(ids))) and len(ids) >= count > 0
     spark.stop()

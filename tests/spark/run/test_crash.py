@@ -69,7 +69,7 @@ def test_every_event_arrives_exactly_once_after_five_kills(tmp_path: Path) -> No
     ids = [
         i
         for sink in ("left", "right")
-        for f in (tmp_path / "edges" / sink).glob(f"b-*/sink.from_{sink}/*.parquet")
+        for f in (tmp_path / "output" / f"from_{sink}").glob("*.parquet")
         for i in pq.ParquetFile(f).read(columns=["id"])["id"].to_pylist()
     ]
     assert sorted(ids) == list(range(EVENTS))

@@ -3,12 +3,14 @@
 import errno
 import json
 import os
+import shutil
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -199,6 +201,37 @@ def test_a_renamed_operator_goes_on_with_its_former_name_and_is_refused_without(
         running.wait()
         assert ids(running.read("out")) == list(range(100))
         assert running.accounts.latest("renamed").consumed == {"a": 100}
+
+
+def test_sinks_are_gathered_in_few_files_with_every_event_once(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def declared(events: int) -> Pipeline:
+        p = new(events=events, max_events_per_batch=20)
+        p.operator(inputs="events", name="a", on_error="divert", schema="id long")(
+            lambda e: {"id": e["id"] // (e["id"] % 50)}
+        )
+        p.sink("out", inputs="a")
+        return p
+
+    run, output = tmp_path / "run", tmp_path / "output"
+    with Running(declared(100), spark, run, output=output) as running:
+        running.wait()
+        assert running.read("out").count() == 98, "also what was not gathered yet"
+    (file,) = (output / "out").glob("*.parquet")
+    assert file.name == "part-0-4.parquet"
+    assert [f.name for f in (output / "dead-a").iterdir()] == ["part-0-2.parquet"]
+    assert not list(run.glob("edges/a/b-*/sink.out")), "one copy is enough"
+    assert len(list(run.glob("edges/a/b-*"))) == 1
+    # The driver dies after the rename of a gathered file and before its folders are removed.
+    left = run / "edges" / "a" / "b-4" / "sink.out"
+    left.mkdir()
+    shutil.copy(file, left / "again.parquet")
+    with Running(declared(200), spark, run, output=output) as running:
+        running.wait()
+        assert running.read("out").count() == 196
+        assert running.read("dead:a").count() == 4
+    assert sum(pq.read_metadata(f).num_rows for f in (output / "out").iterdir()) == 196
 
 
 def test_a_diamond_counts_each_event_once_per_path(spark: SparkSession, tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ KEPT = 10_000
 
 @dataclass(frozen=True)
 class LiveRun:
-    """What to run and where: ``folder`` holds the journal, Spark's log and, in ``pipeline/``, edges
-    and checkpoints.
+    """What to run and where: ``folder`` holds the journal, Spark's log, what directory sinks hold in
+    ``output/``, and edges and checkpoints in ``pipeline/``.
 
     ``until_idle`` ends the run when every generated load has come to its end and nothing waits any
     more. ``preload`` names modules that the operators' functions need, loaded once instead of in
@@ -105,7 +105,11 @@ class LiveRun:
                 )
         try:
             with Running(
-                self.pipeline, spark, self.folder / "pipeline", self.system.grouping
+                self.pipeline,
+                spark,
+                self.folder / "pipeline",
+                self.system.grouping,
+                output=self.folder / "output",
             ) as running:
                 record = self._loop(running, observe, steps, started)
                 stopping()

@@ -181,7 +181,10 @@ class Outbox:
             self._open = deque(self.batches())
         for _ in range(min(SWEEP, len(self._open) - 1)):
             batch = self._open.popleft()
-            held = os.listdir(self.folder(batch))
+            try:
+                held = os.listdir(self.folder(batch))
+            except FileNotFoundError:  # the output folder has all of it
+                continue
             if held == ["manifest.json"]:
                 self.drop(self.folder(batch))
             elif any(name.startswith("to.") for name in held):

@@ -3,7 +3,8 @@ micro-batch takes.
 
 Admission control is here: a batch takes as many events as the operator's replicas can work off in about
 two triggers (a limit that the running pipeline renews in a small file), so that a change of
-replicas is felt soon even behind a large backlog. Most operators only take the offsets and read the
+replicas takes effect soon even behind a large backlog. A batch starts when events were delivered,
+not at fixed instants: Spark's question for new offsets waits until there are some. Most operators only take the offsets and read the
 files with Spark's own reader; stateful ones and loops read through ``read`` below.
 """
 
@@ -27,6 +28,9 @@ from foretide.spark.worker.planning import end_quietly
 
 EVENTS_PER_TASK = 50_000
 NO_LIMIT = 1_000_000_000
+LOOK_S = 0.05
+WAIT_S = 0.4
+"""How long Spark's question for new offsets waits for an answer. A stop waits as long."""
 
 
 @dataclass
@@ -46,13 +50,17 @@ class _Reader(DataSourceStreamReader):
         return self.inbox.start()
 
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
-        now = time.monotonic()
-        if now < self._next_at:
-            return start
-        reached = self.inbox.advance(start, self._limit())
-        if reached != start:
-            self._next_at = now + self.pause_s
-        return reached
+        """Return as soon as something waits, or ``start`` after a while: Spark asks again."""
+        until = time.monotonic() + WAIT_S
+        while True:
+            now = time.monotonic()
+            reached = self.inbox.advance(start, self._limit()) if now >= self._next_at else start
+            if reached != start:
+                self._next_at = now + self.pause_s
+                return reached
+            if now >= until:
+                return start
+            time.sleep(LOOK_S)
 
     def _limit(self) -> int:
         try:
@@ -97,7 +105,10 @@ class EdgeDataSource(DataSource):
             self.options["producers"].split(","),
         )
         return _Reader(
-            inbox, Path(self.options["limit_file"]), float(self.options["pause_s"]), schema
+            inbox,
+            Path(self.options["limit_file"]),
+            float(self.options["pause_s"]),
+            schema,
         )
 
 

@@ -8,6 +8,7 @@ by one rename. A batch that was delivered before a crash is skipped when Spark r
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from foretide.clock import PAUSE, POLL_S
+from foretide.clock import PAUSE
 from foretide.errors import PipelineFailed
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Source
@@ -30,6 +31,7 @@ from foretide.spark.run.channels import Channels
 from foretide.spark.run.cutting import SLACK, cuts, grouped, spool
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
+from foretide.spark.run.output import OutputFolder
 from foretide.spark.run.runners import Outcome, Portion, runner_of
 from foretide.spark.run.stopping import Brake, CutOff
 from foretide.spark.worker.meter import Progress, Report, read_progress
@@ -53,6 +55,7 @@ class Facilities:
     accounts: Accounts
     replicas: Mapping[str, int]
     limits: Limits
+    output: OutputFolder
     ending: Callable[[], bool]
     failed: Callable[[str, Exception], PipelineFailed]
 
@@ -160,6 +163,7 @@ class OperatorQuery:
         self._brake = Brake(self.name)
         self._last_reported = -1
         self._last_events: int | None = None
+        self.tidying = threading.Lock()
         self.outside = Outside(self.checkpoint, ())
 
     def start(self) -> None:
@@ -173,7 +177,7 @@ class OperatorQuery:
             while query.isActive and not query.status["message"].startswith(
                 ("Waiting", "Processing")
             ):
-                time.sleep(0.05)
+                time.sleep(0.01)
             error = query.exception()
             if error is None or tries_left == 0 or "failed to connect back" not in str(error):
                 return
@@ -185,7 +189,7 @@ class OperatorQuery:
         if self.wired.stateful:
             conf["spark.sql.shuffle.partitions"] = str(step.max_replicas)
             frame = apply_frame(step, frame)
-        every_s = use.trigger_s if self.wired.sources else min(POLL_S, use.trigger_s)
+        every_s = use.trigger_s if self.wired.sources else 0.0  # an edge waits for events itself
         with session_settings(use.spark, self.name, conf):
             return (
                 frame.writeStream.foreachBatch(self._batch)
@@ -248,6 +252,8 @@ class OperatorQuery:
         self._run(frame, intake, run)
         delivery = self._deliver(intake, run)
         self.channels.write_sinks(frame.sparkSession, self.outbox, batch)
+        for folder in run.files:
+            self._use.output.delivered(f"{self.name}/{folder}", batch)
         self._account(intake, delivery)
 
     def _replay(self, frame: DataFrame, batch: int) -> None:
@@ -266,7 +272,8 @@ class OperatorQuery:
             if self._use.folder.durability == "power":
                 self.checkpoint.settle(batch)
             self.inbox.discard([p for pieces in self._waiting(batch).values() for p in pieces])
-        self.outbox.sweep()
+        with self.tidying:  # the output removes what it has gathered
+            self.outbox.sweep()
 
     def _take(self, batch: int) -> Intake:
         sources = self.outside.sizes(batch)

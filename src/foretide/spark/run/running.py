@@ -15,13 +15,15 @@ from pathlib import Path
 from types import TracebackType
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StringType, StructField, StructType
 
 from foretide.balance import GROUPINGS
 from foretide.errors import ActuationError, PipelineFailed
 from foretide.model import whole
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Pipeline
-from foretide.spark.declare.wiring import Wired, wire
+from foretide.spark.declare.wiring import Wired, stamped, wire
+from foretide.spark.edge.outbox import Outbox
 from foretide.spark.edge.protocol import Manifest, Output
 from foretide.spark.edge.recovery import Place, recover
 from foretide.spark.run import channels as outgoing
@@ -30,10 +32,11 @@ from foretide.spark.run.channels import DEAD, Channels
 from foretide.spark.run.failures import explain
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
+from foretide.spark.run.output import Gathered, OutputFolder
 from foretide.spark.run.query import Facilities, OperatorQuery
 from foretide.spark.run.renaming import check_names
 from foretide.spark.run.sessions import missing_settings
-from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, STAMP
+from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR
 from foretide.topology import Topology
 
 log = logging.getLogger(__name__)
@@ -50,6 +53,7 @@ class Running:
 
     ``batch_limits`` fixes the events per batch of some operators, which otherwise follow their
     service time. ``on_delivery`` is called, on the query's thread, before a delivered batch counts.
+    Directory sinks are gathered in ``output`` (default: ``path``/output).
     """
 
     def __init__(
@@ -60,11 +64,13 @@ class Running:
         grouping: str = "shuffle",
         batch_limits: Mapping[str, int] | None = None,
         on_delivery: Observer = lambda running, name, delivery: None,
+        output: Path | str | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.spark = spark
         self.grouping = GROUPINGS[grouping].name
         self.queries: dict[str, OperatorQuery] = {}
+        self.output = OutputFolder(spark, Path())
         wired = wire(pipeline, spark)
         channels = {n: outgoing.declared(pipeline, spark, w) for n, w in wired.items()}
         declared = pipeline.topology()
@@ -94,13 +100,35 @@ class Running:
             inputs = {n: self._inputs(w) for n, w in wired.items()}
             self.accounts = Accounts(manifests, inputs, lambda n, d: on_delivery(self, n, d))
             self.limits = Limits(self.folder, pipeline.trigger_s, self.replicas, batch_limits)
+            place = self.path / "output" if output is None else Path(output).absolute()
+            self.output = OutputFolder(spark, place, pipeline.durability == "power")
             facilities = self._facilities()
             self.queries = {n: OperatorQuery(w, channels[n], facilities) for n, w in wired.items()}
             for q in self.queries.values():
+                self._open_output(q)
                 q.start()
+            self.output.start()
         except BaseException:
             self.stop()
             raise
+
+    def _open_output(self, query: OperatorQuery) -> None:
+        """The directory sinks of an operator, and its dead letters."""
+        if not isinstance(query.outbox, Outbox):
+            return
+        gives = query.wired.gives
+        sinks = {
+            f"sink.{k.name}": (k.name, stamped(gives[k.input.output]))
+            for k in query.channels.sinks
+            if k.write is None
+        }
+        if query.wired.diverts:
+            dead = StructType([StructField(c, StringType()) for c in (OPERATOR, ERROR, EVENT)])
+            sinks[DEAD] = (f"{DEAD}-{query.name}", stamped(dead))
+        for folder, (name, schema) in sinks.items():
+            target = self.output.root / name
+            gathered = Gathered(target, query.outbox, folder, schema, query.tidying)
+            self.output.open(f"{query.name}/{folder}", gathered)
 
     def _place(self, wired: Wired, channels: Channels, output: Output) -> Place:
         written_out = any(s.write is not None for s in channels.sinks)
@@ -119,6 +147,7 @@ class Running:
             self.accounts,
             self.replicas,
             self.limits,
+            self.output,
             lambda: self.ending,
             self.failed,
         )
@@ -231,14 +260,8 @@ class Running:
         """
         kind, _, operator = sink.partition(":")
         if kind == DEAD:
-            query, folder, columns = self.queries[operator], DEAD, [OPERATOR, ERROR, EVENT]
-        else:
-            given = self.pipeline.sinks[sink].input
-            query, folder = self.queries[given.producer], f"sink.{sink}"
-            columns = query.wired.gives[given.output].names
-        return self.spark.read.parquet(str(query.outbox.root / "b-*" / folder)).select(
-            *columns, STAMP
-        )
+            return self.output.read(f"{operator}/{DEAD}")
+        return self.output.read(f"{self.pipeline.sinks[sink].input.producer}/sink.{sink}")
 
     def stop(self) -> None:
         """Stop every query, between two batches where that is soon. A batch that is cut off comes
@@ -246,6 +269,7 @@ class Running:
         """
         self._stopping.set()
         self._stop_queries()
+        self.output.stop()
         self.folder.release()
 
     def _stop_queries(self) -> None:

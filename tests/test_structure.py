@@ -1,5 +1,6 @@
 """The shape of the project itself."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -56,3 +57,17 @@ def test_the_settings_page_names_every_key() -> None:
 def test_decision_pages_are_numbered_without_gaps() -> None:
     pages = sorted((ROOT / "docs" / "decisions").glob("*.md"))
     assert [int(p.name[:3]) for p in pages] == list(range(1, len(pages) + 1))
+
+
+def test_modules_and_functions_stay_small() -> None:
+    """One idea each: a module has under 150 lines on average, a function at most 60."""
+    texts = {p: p.read_text() for p in PACKAGE.rglob("*.py")}
+    lengths = [len(text.splitlines()) for text in texts.values()]
+    assert sum(lengths) / len(lengths) < 150
+    assert [
+        f"{p.relative_to(ROOT)}: {node.name}"
+        for p, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > 60
+    ] == []

@@ -143,12 +143,28 @@ def quality(verdicts, tolerance=15.0):
     return right / max(said, 1), right / max(shown, 1)
 
 
+def collected(key, frames, state):
+    """A verdict when all features of a frame have been matched."""
+    import pandas as pd
+
+    seen, cast = state.get if state.exists else (0, "[]")
+    cast = json.loads(cast)
+    total = 0
+    for part in frames:
+        seen, total = seen + len(part), int(part["features"].iloc[0])
+        cast += part.loc[part["logo"] >= 0, ["logo", "x", "y"]].to_numpy().tolist()
+    if seen < total:
+        state.update((seen, json.dumps(cast)))
+        return
+    state.remove()
+    yield pd.DataFrame({"frame": [key[0]], "logos": [json.dumps(verdict(cast))]})
+
+
 def build(source=None, replicas=4):
     """The pipeline. ``source`` is a load or a function of the session with columns ``id`` and
     ``raw``, a PNG or JPEG image.
     """
     import cv2
-    import pandas as pd
     import pyarrow as pa
 
     source = source or Generator(
@@ -193,19 +209,6 @@ def build(source=None, replicas=4):
                 "y": cy,
             }
         )
-
-    def collected(key, frames, state):
-        seen, cast = state.get if state.exists else (0, "[]")
-        cast = json.loads(cast)
-        total = 0
-        for part in frames:
-            seen, total = seen + len(part), int(part["features"].iloc[0])
-            cast += part.loc[part["logo"] >= 0, ["logo", "x", "y"]].to_numpy().tolist()
-        if seen < total:
-            state.update((seen, json.dumps(cast)))
-            return
-        state.remove()
-        yield pd.DataFrame({"frame": [key[0]], "logos": [json.dumps(verdict(cast))]})
 
     @p.frame(inputs="match", max_replicas=replicas, output_mode="update")
     def aggregate(frame):

@@ -10,7 +10,7 @@ def test_every_setting_has_a_default_that_works() -> None:
     settings = parse_settings({})
     assert settings == Settings()
     assert settings.mode == "advise"
-    assert settings.system.build().name == "srea"
+    assert settings.system.build().name == "foretide"
 
 
 def test_a_file_changes_parts_and_constants_of_a_system(tmp_path: Path) -> None:
@@ -51,10 +51,10 @@ def test_constants_of_an_exchanged_part_do_not_follow() -> None:
         ({"target_latency_s": -1}, "target_latency_s must be more than 0 seconds"),
         ({"system": {"plan_every": 0}}, "plan_every is 0: give 1 window or more"),
         (
-            {"system": {"planner_constants": {"drain_s": "soon"}}},
+            {"system": {"name": "srea", "planner_constants": {"drain_s": "soon"}}},
             "drain_s must be a number, it is 'soon'",
         ),
-        ({"system": {"planner_constants": {"drain_s": 0.0}}}, "drain_s is 0"),
+        ({"system": {"name": "srea", "planner_constants": {"drain_s": 0.0}}}, "drain_s is 0"),
         (
             {"system": {"guards": {"patience": {"windows": 2.5}}}},
             "windows must be a whole number, it is 2.5",
@@ -67,7 +67,7 @@ def test_constants_of_an_exchanged_part_do_not_follow() -> None:
         ({"system": {"name": "sera"}}, "did you mean 'srea'"),
         ({"system": {"planner": "statik"}}, "did you mean 'static'"),
         (
-            {"system": {"planner_constants": {"drain": 3}}},
+            {"system": {"name": "srea", "planner_constants": {"drain": 3}}},
             "has no constant 'drain'; it takes: drain_s",
         ),
         ({"system": {"guards": {"cooldown": {}}}}, "did you mean 'cool-down'"),

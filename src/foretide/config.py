@@ -46,7 +46,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
     horizon_s: float | None = None
     plan_every_s: float | None = None
 
-    def build(self, default: str = "srea") -> System:
+    def build(self, default: str = "foretide") -> System:
         """The system with these changes; ``default`` is changed where none is named. Constants of a
         part that was exchanged for another are dropped, not carried over.
         """

@@ -76,11 +76,18 @@ class System:
 
     def remembering(self, past: Array) -> System:
         """The system with forecasters that know the windows before its first: their load, events/s.
-        It is the sources' load, so that a system which forecasts every operator stays as it is.
+
+        ``levels`` knows no seasons, and a past is there for its seasons: ``auto`` takes its place,
+        with the same quantile. The past is the sources' load, so that a system which forecasts
+        every operator stays as it is.
         """
         if self.cadence.scope != "sources" or not len(past):
             return self
-        return replace(self, past=tuple(map(float, past)))
+        remembering = replace(self, past=tuple(map(float, past)))
+        if self.forecaster != "levels":
+            return remembering
+        quantile = self.forecaster_constants.get("quantile", 0.98)
+        return replace(remembering, forecaster="auto", forecaster_constants={}, quantile=quantile)
 
     def foreseeing(self, future: Future) -> System:
         """The system with its planner told the future, where the planner wants it (baselines of the

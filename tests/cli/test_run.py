@@ -60,16 +60,17 @@ def run(*arguments: str) -> None:
     assert result.exit_code == 0, result.output
 
 
-def test_without_settings_it_advises_under_pa_sps(started: list[LiveRun]) -> None:
+def test_without_settings_it_advises_under_foretide(started: list[LiveRun]) -> None:
     run("mine.py:pipeline")
     (live,) = started
     assert (live.system.name, live.mode, live.window_s, live.target_latency_s) == (
-        "pa-sps",
+        "foretide",
         "advise",
         10.0,
         None,
     )
     assert live.folder == Path("runs/mine")
+    assert live.share == 0.99
 
 
 def test_a_settings_file_brings_guards_prices_and_the_rest(
@@ -95,7 +96,7 @@ def test_a_settings_file_brings_guards_prices_and_the_rest(
     )
     live, other = started
     assert (live.system.name, live.mode, live.window_s, live.target_latency_s) == (
-        "pa-sps",
+        "foretide",
         "act",
         5.0,
         8.0,

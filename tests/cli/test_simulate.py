@@ -61,7 +61,7 @@ def test_simulate_is_a_comparison_of_one() -> None:
     found = json.loads(
         invoke("simulate", "--app", "two-paths", "--load", "progressive", "--window", "5", "--json")
     )
-    assert [s["system"] for s in found["systems"]] == ["srea"]
+    assert [s["system"] for s in found["systems"]] == ["foretide"]
     assert found["window_s"] == 5.0
 
 

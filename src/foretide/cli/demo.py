@@ -13,7 +13,7 @@ from rich.console import Console
 from foretide.cli import report
 from foretide.cli.live import sentences
 from foretide.cli.out import say
-from foretide.cli.run import STOPPING, serve_beside
+from foretide.cli.run import SHARE, STOPPING, SYSTEM, check_parts, serve_beside
 from foretide.cli.screen import Screen, summary
 from foretide.demo import (
     DRAIN_S,
@@ -22,8 +22,8 @@ from foretide.demo import (
     WINDOW_S,
     balance,
     demo_folder,
-    demo_system,
 )
+from foretide.systems import system as named
 
 if TYPE_CHECKING:
     from foretide.spark.run.running import Running
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 def command(
     system: Annotated[
-        str, typer.Option(help="the system that scales; see: foretide systems")
-    ] = "pa-sps",
+        str, typer.Option(help="the system that scales; see: foretide systems (foretide)")
+    ] = SYSTEM,
     minutes: Annotated[float, typer.Option(help="how long the load lasts", min=0.5)] = 3.0,
     folder: Annotated[
         Path, typer.Option(help="where the run is kept; an older demo there is removed")
@@ -59,7 +59,8 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
     """Run the load, drain the pipeline, print the summary. Ctrl-C ends it early, with the same
     summary.
     """
-    system = demo_system(system_name)
+    system = named(system_name).promised(TARGET_LATENCY_S, SHARE)
+    check_parts(system)
     importlib.import_module("foretide.spark")  # says what to install where Spark is missing
     from foretide.demo.tweets import Table, Tweets, demo_load, demo_past, tweets
     from foretide.spark.control.live import LiveRun
@@ -85,6 +86,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
         short_run=True,
         until_idle=True,
         preload=(tweets.__module__,),
+        share=SHARE,
         past=demo_past,
     )
     steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)

@@ -24,7 +24,8 @@ from foretide.systems import System
 if TYPE_CHECKING:
     from foretide.spark.control.live import LiveRun
 
-SYSTEM = "pa-sps"
+SYSTEM = "foretide"
+SHARE = 0.99
 SHORTEST_WINDOW_S = 0.5
 STOPPING = "stopping: batches under way end first, at most 10 s; Ctrl-C again does not wait."
 
@@ -123,7 +124,8 @@ def command(
     parts = msgspec.structs.replace(asked.system, **system_changes)
     asked = msgspec.structs.replace(asked, **run_changes, system=parts)
     _check(asked)
-    scaler = asked.system.build(SYSTEM)
+    promise = SHARE if asked.share is None else asked.share
+    scaler = asked.system.build(SYSTEM).promised(asked.target_latency_s, promise)
     check_parts(scaler)
     if asked.target_latency_s is not None and not scaler.takes_target:
         say(
@@ -136,25 +138,30 @@ def command(
     if speed is not None or scale != 1.0:
         declared.rescale(scale, speed)
     declared.topology()  # what is wrong with the graph is said before Spark starts
-    place = folder if folder is not None else Path(asked.runs_dir) / declared.name
-    if (Path(place) / MARKER).exists():
-        raise InvalidConfig(
-            f"--folder {place} belongs to foretide demo, which removes it: choose another"
-        )
+    place = folder_of(folder if folder is not None else Path(asked.runs_dir) / declared.name)
     live = LiveRun(
         declared,
         scaler,
-        usable_folder(place),
+        place,
         asked.mode,
         asked.window_s,
         asked.target_latency_s,
         master,
         prices=asked.prices,
-        share=asked.share,
+        share=promise if scaler.keeps_promises else asked.share,
         spark_settings=spark_settings(packages, conf or []),
         past=read_csv(history) if history else None,
     )
     go(live, windows, port if dashboard else None)
+
+
+def folder_of(place: Path | str) -> Path:
+    """The folder of a run, which is not the demo's."""
+    if (Path(place) / MARKER).exists():
+        raise InvalidConfig(
+            f"--folder {place} belongs to foretide demo, which removes it: choose another"
+        )
+    return usable_folder(place)
 
 
 def go(live: LiveRun, windows: int | None, port: int | None) -> None:

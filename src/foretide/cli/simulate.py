@@ -86,7 +86,8 @@ ReportOption = Annotated[
     Path | None, typer.Option("--report", help="write an HTML report to this file")
 ]
 SystemOption = Annotated[
-    str | None, typer.Option("--system", help="the system that scales; see: foretide systems")
+    str | None,
+    typer.Option("--system", help="the system that scales; see: foretide systems (foretide)"),
 ]
 SystemsOption = Annotated[str, typer.Option("--systems", help="names with commas between, or: all")]
 ProcessesOption = Annotated[
@@ -196,6 +197,11 @@ def _run(
     if report is not None:
         check_writable(report)
     scenario = build(options, prices)
+    target_s = scenario.app.target_latency_s
+    systems = [
+        s.promised(target_s) if s.keeps_promises or options.target_s is not None else s
+        for s in systems
+    ]
     warn_if_slow(scenario, systems)
     with progress() as tell:
         comparison = comparing.compare(scenario, systems, tell, processes)

@@ -1,17 +1,14 @@
-"""The demo: which system runs it, where it is kept, and the check that every event came out. Its
-pipeline is ``demo.tweets``.
+"""The demo: its times, where it is kept, and the check that every event came out. Its pipeline is
+``demo.tweets``.
 """
 
 from __future__ import annotations
 
 import socket
 from contextlib import closing
-from dataclasses import replace
 
-from foretide.autoscaler import Cadence
 from foretide.demo.folder import MARKER, demo_folder
 from foretide.errors import PipelineFailed
-from foretide.systems import System, system
 
 WINDOW_S = 5.0
 WARM_UP_S = 20
@@ -19,27 +16,7 @@ DRAIN_S = 180.0
 TARGET_LATENCY_S = 15.0
 PORTS_TRIED = 50
 
-__all__ = ["MARKER", "balance", "demo_folder", "demo_system", "free_port"]
-
-
-def demo_system(name: str) -> System:
-    """A system as declared, made quick enough for three minutes.
-
-    It plans every window of 5 seconds, for 10 seconds ahead. PA-SPS's own network forecasts after
-    ten windows only, so ``auto`` does it, which is ready at once; and tweets cost all the same, so
-    they are dealt out in turn, which takes a pass less than load-aware.
-    """
-    chosen = system(name)
-    if chosen.cadence.fitted(WINDOW_S).plan_every * WINDOW_S > 10.0:
-        chosen = replace(
-            chosen,
-            cadence=Cadence(
-                horizon=2, lookback=chosen.cadence.lookback, scope=chosen.cadence.scope
-            ),
-        )
-    if name == "pa-sps":
-        chosen = replace(chosen, forecaster="auto", quantile=0.9, grouping="shuffle")
-    return chosen
+__all__ = ["MARKER", "balance", "demo_folder", "free_port"]
 
 
 def free_port(port: int) -> int:

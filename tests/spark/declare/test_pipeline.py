@@ -87,3 +87,11 @@ def test_no_exported_name_is_also_a_module_s() -> None:
     """An import of the module elsewhere would put it in the place of what is exported."""
     modules = {m.name for m in pkgutil.iter_modules(foretide.spark.__path__)}
     assert modules.isdisjoint(foretide.spark.__all__)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../up", "a/b", ".hidden"])
+def test_a_name_is_never_a_path(name: str) -> None:
+    with pytest.raises(InvalidConfig, match="a folder is called after it"):
+        Pipeline(name)
+    with pytest.raises(InvalidConfig, match="a folder is called after it"):
+        Pipeline("p").sink(name, inputs="a")

@@ -101,6 +101,15 @@ class Sink:
     write: Callable[[DataFrame, int], None] | None = None
 
 
+def _check_folder_name(what: str, name: str) -> None:
+    """Folders are called after pipelines and their parts."""
+    if not name or name.startswith(".") or "/" in name or "\0" in name:
+        raise InvalidConfig(
+            f"{what} name {name!r}: a folder is called after it, so it must not be empty, start "
+            "with a dot or hold a slash"
+        )
+
+
 class Pipeline:
     """Declares a pipeline; ``start`` runs it. ``durability`` says what a delivered batch survives:
     the end of any process, or with ``"power"`` a power cut as well.
@@ -127,6 +136,7 @@ class Pipeline:
                 f"durability is {durability!r}: give 'process' (a delivered batch survives the end "
                 "of any process) or 'power' (and a power cut)"
             )
+        _check_folder_name("pipeline", name)
         self.name = name
         self.durability = durability
         self.trigger_s = trigger_s
@@ -282,6 +292,7 @@ class Pipeline:
         self.sinks[name] = Sink(name, found[0], write)
 
     def _free(self, name: str) -> None:
+        _check_folder_name("part", name)
         if name in self.sources or name in self.steps or name in self.sinks:
             raise InvalidConfig(
                 f"pipeline '{self.name}' already has a part named '{name}': names must differ"

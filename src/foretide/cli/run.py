@@ -23,6 +23,7 @@ from foretide.systems import System
 
 if TYPE_CHECKING:
     from foretide.spark.control.live import LiveRun
+    from foretide.spark.declare.pipeline import Pipeline
 
 SYSTEM = "foretide"
 SHARE = 0.99
@@ -132,12 +133,9 @@ def command(
             f"system '{scaler.name}' has no latency target: {asked.target_latency_s:g} s is only "
             "measured against; 'foretide', 'drs' and 'attach' plan for it"
         )
-    from foretide.spark.control.live import LiveRun, find_pipeline  # imported when it is needed
+    from foretide.spark.control.live import LiveRun  # imported when it is needed
 
-    declared = find_pipeline(pipeline)
-    if speed is not None or scale != 1.0:
-        declared.rescale(scale, speed)
-    declared.topology()  # what is wrong with the graph is said before Spark starts
+    declared = declared_pipeline(pipeline, speed, scale)
     place = folder_of(folder if folder is not None else Path(asked.runs_dir) / declared.name)
     live = LiveRun(
         declared,
@@ -153,6 +151,17 @@ def command(
         past=read_csv(history) if history else None,
     )
     go(live, windows, port if dashboard else None)
+
+
+def declared_pipeline(name: str, speed: float | None, scale: float) -> Pipeline:
+    """The pipeline of that name, checked: what is wrong with its graph is said before Spark starts."""
+    from foretide.spark.control.live import find_pipeline
+
+    declared = find_pipeline(name)
+    if speed is not None or scale != 1.0:
+        declared.rescale(scale, speed)
+    declared.topology()
+    return declared
 
 
 def folder_of(place: Path | str) -> Path:

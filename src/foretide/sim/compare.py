@@ -158,7 +158,7 @@ class Scenario:
         return {n: needs(rates * visits[n], self.app.service_s(n)) for n in self.app.topology.names}
 
     def future(self) -> LoadFuture:
-        """The load as it comes, for the planners that are priced it and for the bound of the promise."""
+        """The load as it comes, for clairvoyant planners and the bound of the promise."""
         rates, visits, app = self.load.rates(self.window_s), self.app.visits(), self.app
         work = {n: rates * visits[n] * app.service_s(n) for n in app.topology.names}
         service_s = sum(visits[n] * app.service_s(n) for n in app.topology.names)

@@ -12,6 +12,7 @@ import pytest
 
 from foretide.errors import InvalidConfig, JournalError
 from foretide.journal import read
+from foretide.plan.micro_batch import MicroBatch
 from foretide.spark.attach import attachment as attaching
 
 APPLICATION = """
@@ -116,6 +117,18 @@ def test_spark_connect_is_refused_with_a_sentence() -> None:
     session: Any = Session()
     with pytest.raises(InvalidConfig, match=r"Spark Connect session: .*classic mode"):
         attaching.attach(session)
+
+
+def test_learned_state_that_cannot_be_read_is_moved_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "learned-micro-batch.json"
+    path.write_text('{"models": {"q": {"torn"')
+    assert attaching.readable(path, MicroBatch()) == path
+    assert not path.exists()
+    assert (tmp_path / "learned-micro-batch.unreadable").exists()
+    assert "attach learns anew" in caplog.text
+    assert attaching.readable(path, MicroBatch()) == path, "no file is no error"
 
 
 def test_attach_imports_nothing_that_only_a_new_spark_has() -> None:

@@ -19,11 +19,12 @@ from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from foretide.clock import WallClock
 from foretide.control import ModeSwitch, control_path
-from foretide.errors import InvalidConfig
+from foretide.errors import InvalidConfig, JournalError
 from foretide.figures.attach_report import ExecutorAccount
 from foretide.journal import Journal, Run
 from foretide.learned import Learned, learned_path
 from foretide.model import Decision
+from foretide.parts import Planner
 from foretide.spark.attach.probe import AttachedProbe
 from foretide.spark.attach.progress import parsed, topology_of
 from foretide.spark.attach.queries import WatchedQueries
@@ -144,9 +145,8 @@ class Attachment:
                 mode,
                 lambda decision: self._record(journal, learned, decision),
             )
-            with Learned(
-                learned_path(self.journal_path, chosen.planner), scaler.planner
-            ) as learned:
+            path = readable(learned_path(self.journal_path, chosen.planner), scaler.planner)
+            with Learned(path, scaler.planner) as learned:
                 probe.begin(clock.now())
                 if not self._stop.is_set() and set(self.queries.latest) == set(topology.names):
                     scaler.run(clock, self.settings.window_s, self._life)
@@ -202,6 +202,19 @@ class Attachment:
             self.advised.set()
         journal.append(decision)
         learned.note(decision)
+
+
+def readable(path: Path, planner: Planner) -> Path:
+    """The same path; a file there that the planner cannot read is moved aside with a warning: the
+    loop learns anew rather than not at all.
+    """
+    try:
+        Learned(path, planner).__enter__()
+    except JournalError as error:
+        aside = path.with_suffix(".unreadable")
+        path.replace(aside)
+        log.warning("%s (moved to %s: attach learns anew)", error, aside)
+    return path
 
 
 def attach(

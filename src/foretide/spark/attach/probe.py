@@ -4,18 +4,26 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
 from foretide.errors import NotReady
 from foretide.model import Snapshot
-from foretide.spark.attach.progress import BatchReport, query_name
+from foretide.spark.attach.progress import BatchReport, Offsets, query_name
 from foretide.spark.attach.queries import ClusterState, QueryState, WatchedQueries
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.jvm import ExecutorInfo, SparkJvm
 from foretide.topology import Topology
+
+
+class QueryCalls(Protocol):
+    """What the probe asks Spark about a query: ``SparkJvm``, or a script in tests."""
+
+    def latest_offsets(self, query: Any) -> Sequence[Offsets] | None: ...
+
+    def trigger_s(self, query: Any) -> float | None: ...
 
 
 class AttachedProbe:
@@ -28,13 +36,14 @@ class AttachedProbe:
         queries: WatchedQueries,
         executors: ExecutorPool,
         idle: set[str],
+        jvm: QueryCalls | None = None,
     ) -> None:
         self.spark = spark
         self.topology = topology
         self.queries = queries
         self.executors = executors
         self.idle = idle
-        self._jvm = SparkJvm(spark)
+        self._jvm = jvm or SparkJvm(spark)
         self._triggers: dict[str, float | None] = {}
 
     def begin(self, now: float) -> None:

@@ -75,7 +75,8 @@ class Topology:
             raise InvalidTopology(
                 "nobody feeds this topology: give one operator no inputs, or mark it source=True"
             )
-        lost = [n for n in names if n not in self._reached()]
+        reached = self._reached()
+        lost = [n for n in names if n not in reached]
         if lost:
             raise InvalidTopology(
                 f"no events can reach {', '.join(lost)}: connect to a source or mark source=True"

@@ -1,5 +1,6 @@
 """Task bodies without Spark: what a replica measures and what it learns."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from foretide.balance.shuffle import Shuffle
 from foretide.errors import InvalidConfig
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.worker import meter, tasks
-from foretide.spark.worker.meter import Report
+from foretide.spark.worker.meter import Progress, Report, read_progress
 from foretide.spark.worker.partitioning import feedback
 from foretide.spark.worker.tasks import Work, run_batches, run_events
 
@@ -244,3 +245,23 @@ def test_an_event_without_a_stamp_gets_the_batch_s_instant() -> None:
     (made,) = run_events(work, found.update)(iter([given]))
     assert made.column("_at").to_pylist() == [5.0, 7.0]
     assert found[0].stamp_sum == 12.0
+
+
+def test_a_long_task_reports_its_progress_on_the_way(tmp_path: Path, ticks: list[float]) -> None:
+    seen: list[dict[int, Progress]] = []
+
+    def slow(event: dict[str, Any]) -> dict[str, Any]:
+        seen.append(read_progress(f"{tmp_path}/7.0-"))
+        ticks[0] += 0.6
+        return event
+
+    work = Work(
+        "op", slow, SCHEMA, {None: frozenset({"city"})}, sample_every=4, progress=f"{tmp_path}/7.0-"
+    )
+    reports: dict[int, Report] = {}
+    list(run_events(work, reports.update)(iter([batch()])))
+    assert seen[0] == {}, "nothing was done yet"
+    assert seen[-1] == {0: Progress(4, pytest.approx(2.4))}
+    assert reports[0].processed == 6, "the report has all of it"
+    assert read_progress(f"{tmp_path}/8.0-") == {}, "another batch"
+    assert read_progress(f"{tmp_path}/none/7.0-") == {}

@@ -72,14 +72,14 @@ class Timetable:
         """Events start..end-1 by interval: (first, end, first of the interval, events in the
         interval, interval's start).
         """
-        found = []
+        spans = []
         i = int(np.searchsorted(self._before, start, side="right")) - 1
         while i < len(self.counts) and self._before[i] < end:
             low, high = max(start, int(self._before[i])), min(end, int(self._before[i + 1]))
             if low < high:
-                found.append((low, high, int(self._before[i]), self.counts[i], i * self.interval_s))
+                spans.append((low, high, int(self._before[i]), self.counts[i], i * self.interval_s))
             i += 1
-        return found
+        return spans
 
 
 @dataclass

@@ -74,17 +74,17 @@ class Step:
         """The grouping of this operator: its own, by key when it has one, else the pipeline's
         (where its replicas can be measured).
         """
-        chosen = self.grouping or (
+        grouping = self.grouping or (
             "key-hash" if self.key else "shuffle" if self.kind == "frame" else otherwise
         )
-        return GROUPINGS.build(chosen) if isinstance(chosen, str) else chosen()
+        return GROUPINGS.build(grouping) if isinstance(grouping, str) else grouping()
 
     def grouped_by(self, keeps_keys: bool) -> tuple[str, ...]:
         """The columns a grouping looks at: the key where it keeps keys together, else what events
         cost depends on; none: all.
         """
-        chosen = self.key if keeps_keys or self.cost is None else self.cost
-        return () if chosen is None else (chosen,) if isinstance(chosen, str) else tuple(chosen)
+        columns = self.key if keeps_keys or self.cost is None else self.cost
+        return () if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +256,11 @@ class Pipeline:
                 )
         if settings.get("on_error", "fail") not in ("fail", "divert"):
             raise unknown("on_error", settings["on_error"], ("fail", "divert"))
-        if isinstance(chosen := settings.get("grouping"), str):
-            traits = GROUPINGS.build(chosen).traits
+        if isinstance(grouping := settings.get("grouping"), str):
+            traits = GROUPINGS.build(grouping).traits
             if kind == "frame" and traits.wants_reports:
                 raise InvalidConfig(
-                    f"grouping '{chosen}' needs busy time per replica, which a DataFrame function "
+                    f"grouping '{grouping}' needs busy time per replica, which a DataFrame function "
                     "does not tell: use batches"
                 )
 
@@ -282,14 +282,14 @@ class Pipeline:
     ) -> None:
         """Where one operator's events leave the pipeline; see ``Sink``."""
         self._free(name)
-        found = _inputs(name, inputs)
-        if len(found) != 1:
+        given = _inputs(name, inputs)
+        if len(given) != 1:
             raise InvalidConfig(
-                f"sink '{name}' reads {len(found)} inputs: declare one sink per input"
+                f"sink '{name}' reads {len(given)} inputs: declare one sink per input"
             )
         if isinstance(write, Kafka):
             write.need_topic(f"sink '{name}'")
-        self.sinks[name] = Sink(name, found[0], write)
+        self.sinks[name] = Sink(name, given[0], write)
 
     def _free(self, name: str) -> None:
         _check_folder_name("part", name)
@@ -361,13 +361,13 @@ def _inputs(reader: str, given: Inputs) -> tuple[Input, ...]:
         pairs = [(g, None) for g in given]
     if not pairs:
         raise InvalidConfig(f"'{reader}' has no inputs: name at least one source or operator")
-    found = tuple(
+    parsed = tuple(
         Input(p.partition(":")[0], p.partition(":")[2] or None, predicate) for p, predicate in pairs
     )
-    producers = [i.producer for i in found]
+    producers = [i.producer for i in parsed]
     for p in producers:
         if producers.count(p) > 1:
             raise InvalidConfig(
                 f"'{reader}' lists input '{p}' twice: read it once, with one predicate or output"
             )
-    return found
+    return parsed

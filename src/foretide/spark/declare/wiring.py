@@ -206,11 +206,11 @@ def _gives(
     result = apply_frame(step, example)
     plan = str(result._jdf.queryExecution().analyzed())
     stateful = bool(_STATEFUL.search(plan)) if step.stateful is None else step.stateful
-    found = _bare(result.schema)
-    _refuse_reserved(f"operator '{step.name}'", found.names)
+    schema = _bare(result.schema)
+    _refuse_reserved(f"operator '{step.name}'", schema.names)
     if step.outputs[None] is not None:
-        _same(step.name, "its own schema", given[None], found)
-    return {None: found}, stateful
+        _same(step.name, "its own schema", given[None], schema)
+    return {None: schema}, stateful
 
 
 def apply_frame(step: Step, frame: DataFrame) -> DataFrame:
@@ -232,14 +232,14 @@ def apply_frame(step: Step, frame: DataFrame) -> DataFrame:
 
 
 def _same(reader: str, producer: str, takes: StructType, comes: StructType) -> None:
-    wanted, found = {f.name: f.dataType for f in takes}, {f.name: f.dataType for f in comes}
-    if wanted == found:
+    wanted, actual = {f.name: f.dataType for f in takes}, {f.name: f.dataType for f in comes}
+    if wanted == actual:
         return
     odd = [
-        f"'{c}' is {found[c].simpleString() if c in found else 'missing'}, "
+        f"'{c}' is {actual[c].simpleString() if c in actual else 'missing'}, "
         f"expected {wanted[c].simpleString() if c in wanted else 'no such column'}"
-        for c in dict.fromkeys((*wanted, *found))
-        if wanted.get(c) != found.get(c)
+        for c in dict.fromkeys((*wanted, *actual))
+        if wanted.get(c) != actual.get(c)
     ]
     raise InvalidConfig(f"'{reader}' cannot read from '{producer}': {'; '.join(odd)}")
 

@@ -38,7 +38,7 @@ def spread(
     """The same events in ``replicas`` partitions; partition id = replica id. A grouping that learns
     costs adds the column ``_key``.
 
-    Keys are made of the columns ``by``, or of the whole event; ``spent`` is told the seconds that a
+    Keys are made of the columns ``by``, or of the whole event; ``spent`` is called with the seconds a
     task took to assign.
     """
     learns = grouping.traits.learns_costs
@@ -102,11 +102,11 @@ def feedback(
             r.expected_s,
         )
         if r.costs is not None:
-            found = CostSketch.from_bytes(r.costs)
+            sketch = CostSketch.from_bytes(r.costs)
             if costs is None:
-                costs = found
+                costs = sketch
             else:
-                costs.merge(found)
+                costs.merge(sketch)
     return Feedback(
         busy_s,
         processed,

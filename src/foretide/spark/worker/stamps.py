@@ -36,10 +36,10 @@ def read_back(
     """(a summary of the stamps, how many, their sum) of what a DataFrame function gave, from the
     first reader's files.
     """
-    for reader, found in files.items():
+    for reader, held in files.items():
         read = [
             pq.read_table(folder / reader / name, columns=[STAMP])[STAMP].drop_null().to_numpy()
-            for name, _ in found
+            for name, _ in held
         ]
         stamps = np.concatenate(read)
         return summary(stamps), float(len(stamps)), float(stamps.sum())

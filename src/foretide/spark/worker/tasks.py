@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MARK = "\u2063foretide\u2063"
 """Stands before and after our own sentence inside Spark's long traces."""
 
-MISFITS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
+CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
 """What pyarrow raises for a value that does not fit its column."""
 
 SLOW_S = 0.1
@@ -198,14 +198,14 @@ def _rows(
                     continue
                 except KeyError:  # another column instead of one of them: the long way says so
                     pass
-            found = [] if result is None else _pieces(work, result)
+            made = [] if result is None else _pieces(work, result)
         except Exception as error:
             if not work.diverts:
                 raise EventFailed(work.operator, event, error) from error
-            found = [_dead(work, event, error)]
+            made = [_dead(work, event, error)]
             meter.report.diverted += 1
-        of += [*range(i + len(of) - len(rows), i), *[i] * len(found)]
-        rows += found
+        of += [*range(i + len(of) - len(rows), i), *[i] * len(made)]
+        rows += made
     meter.until_sample = wait
     return rows, [*of, *range(len(events) + len(of) - len(rows), len(events))] if of or len(
         rows
@@ -262,14 +262,14 @@ def _arrow(
     """
     try:
         return _columns(work, rows, stamps)
-    except MISFITS:
+    except CONVERSION_ERRORS:
         good: list[Row] = []
         bad: set[int] = set()
         for i, row in enumerate(rows):
             try:
                 _columns(work, [row], stamps.slice(i, 1))
                 good.append(row)
-            except MISFITS as error:
+            except CONVERSION_ERRORS as error:
                 given = {n: v for n, v in zip(work.names, row, strict=True) if n not in RESERVED}
                 if not work.diverts:
                     odd = ValueError(f"what it gives does not fit its schema: {error}")

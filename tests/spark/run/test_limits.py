@@ -1,0 +1,51 @@
+"""How many events a batch takes, before and after anything is known of the service time."""
+
+from pathlib import Path
+
+import pytest
+
+from foretide.spark.run.folder import RunFolder
+from foretide.spark.run.limits import FILE_EVENTS, FIRST, LEAST, Limits
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> RunFolder:
+    return RunFolder(tmp_path)
+
+
+def test_first_batches_are_small_and_later_ones_hold_two_triggers_of_work(
+    folder: RunFolder,
+) -> None:
+    replicas = {"a": 2}
+    limits = Limits(folder, trigger_s=2.0, replicas=replicas)
+    assert limits.of("a") == 2 * FIRST
+    assert limits.per_file(["a"]) == FILE_EVENTS, "a file is cut when it is read"
+    limits.observe("a", busy_s=5.0, events=100)
+    assert limits.of("a") == 160
+    assert limits.per_file(["a"]) == 160
+    replicas["a"] = 4
+    limits.renew("a")
+    assert int(folder.limit_file("a").read_text()) == limits.of("a") == 320
+    limits.observe("a", busy_s=900.0, events=1)
+    assert limits.of("a") == LEAST
+
+
+def test_a_restart_begins_with_what_was_learned(folder: RunFolder) -> None:
+    Limits(folder, 2.0, {"a": 1}).observe("a", busy_s=5.0, events=100)
+    again = Limits(folder, 2.0, {"a": 3, "new": 1})
+    assert again.service_time_s("a") == pytest.approx(0.05)
+    assert (again.of("a"), again.of("new")) == (240, FIRST)
+    (folder.path / "service_times.json").write_text("torn")
+    assert Limits(folder, 2.0, {"a": 1}).of("a") == FIRST
+
+
+def test_short_triggers_do_not_make_tiny_batches(folder: RunFolder) -> None:
+    limits = Limits(folder, 0.1, {"a": 1})
+    limits.observe("a", busy_s=1.0, events=100)
+    assert limits.of("a") == 200, "two seconds of work"
+
+
+def test_a_fixed_limit_stays(folder: RunFolder) -> None:
+    limits = Limits(folder, 2.0, {"a": 1}, {"a": 7})
+    limits.observe("a", busy_s=1.0, events=1000)
+    assert (limits.of("a"), limits.per_file(["a"])) == (7, 7)

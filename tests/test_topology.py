@@ -45,7 +45,7 @@ def test_a_chain_has_no_loop() -> None:
         ((Operator("a", inputs=("x",)),), "reads from 'x', which does not exist"),
         (
             (Operator("a", inputs=("b",)), Operator("b", inputs=("a",))),
-            "nobody feeds this topology",
+            "no operator of this topology is a source",
         ),
         (
             (Operator("a"), Operator("b", inputs=("c",)), Operator("c", inputs=("b",))),

@@ -1,6 +1,6 @@
 """Operators and the checked graph they form: splits, joins and loops.
 
-Owns what a pipeline looks like; knows nothing of what flows through it.
+Owns the shape of a pipeline, not what flows through it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Operator:
     """One vertex of a topology, with a queue and replicas of its own.
 
     ``inputs`` names the operators whose output it consumes (loops are allowed). An operator without
-    inputs is a source; one inside a loop that is also fed from outside says so with
+    inputs is a source; one inside a loop that is also fed from outside needs
     ``source=True``.
     """
 
@@ -73,7 +73,7 @@ class Topology:
                     )
         if not self.sources:
             raise InvalidTopology(
-                "nobody feeds this topology: give one operator no inputs, or mark it source=True"
+                "no operator of this topology is a source: give one no inputs or source=True"
             )
         reached = self._reached()
         lost = [n for n in names if n not in reached]
@@ -109,7 +109,7 @@ class Topology:
 
     @cached_property
     def sinks(self) -> tuple[str, ...]:
-        """Operators that feed nobody (a self-loop does not count as feeding somebody)."""
+        """Operators without consumers (a self-loop does not count as a consumer)."""
         fed = {p for o in self.operators for p in o.inputs if p != o.name}
         return tuple(n for n in self.names if n not in fed)
 

@@ -72,13 +72,13 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One pipeline: who feeds whom, how long an event takes where, and how many events come out.
+    """One pipeline: its edges, the service time of each operator, and how many events it emits.
 
     ``selectivity`` maps an edge to the events emitted on it per event processed (1 when absent). An
     operator in ``splits`` sends an event along one of its edges at most; any other decides edge by
     edge. ``arrivals``: the events of an interval all at its start, or as a Poisson process.
-    ``timeout_s``: an event older than this is dropped where it is met (None: never). ``hosts``
-    machines of ``host_cores`` cores carry the replicas where a paper says so. ``load`` is the
+    ``timeout_s``: an event older than this is dropped at the next operator (None: never). ``hosts``
+    machines of ``host_cores`` cores carry the replicas in papers about hosts. ``load`` is the
     default load and ``over_replicas`` the paper's overprovisioned total (r_over), against which
     saved resources are counted.
     """

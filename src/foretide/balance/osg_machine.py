@@ -9,16 +9,16 @@ far each replica is off the scheduler's estimate), RUN (each event to the replic
 estimate). New sketches lead back to SEND_ALL.
 
 Two corrections. The paper's estimate is a replica's *cumulated* execution time. A replica that got
-more work in the past, and has long done it, then looks busier than one that idled, and the next
-events pile up at the latter. We estimate the instant at which a replica will be free,
-``max(estimate, now) + cost``: the same while nobody idles, and right when somebody does.
+more work in the past and has long finished it then looks busier than one that idled, and the next
+events pile up at the idle one. We estimate the instant at which a replica will be free,
+``max(estimate, now) + cost``: the same while no replica idles, and right when one does.
 
-And the paper trusts sync requests alone to set an estimate right. A replica whose pair is out of
-date is flooded; its answer then comes after its whole queue, later than the next pair of another
-replica, which voids the round: the flooded replica passes for idle for minutes. But a pair tells
-how many events its sender has executed (the sum of a row of F), so the scheduler knows what the
-sender still holds: it is free at ``now + (assigned - executed) * W/F`` of the whole pair, and the
-sync request only refines that.
+Second, the paper relies on sync requests alone to correct an estimate. A replica whose pair is out
+of date is flooded; its answer then comes after its whole queue, later than the next pair of another
+replica, which voids the round: the flooded replica counts as idle for minutes. But a pair contains
+how many events its sender has executed (the sum of a row of F), so the scheduler can compute what
+the sender still holds: it is free at ``now + (assigned - executed) * W/F`` of the whole pair, and
+the sync request only refines that.
 
 State is flat arrays over *slots* (places for replicas), so that a compiled engine can hold many
 operators' machines in one tuple; no array is sliced, so that compiled code need not count
@@ -242,8 +242,8 @@ def resized(m: Any, op: int, base: int, counts: tuple[int, int], now: float) -> 
     """The replica count went from ``counts[0]`` to ``counts[1]``. Costs belong to keys: a new
     replica starts with what the first one sent.
 
-    The paper says nothing about this. Waiting events are dealt anew, so everybody is free now and
-    only what is done counts as assigned.
+    The paper says nothing about this. Waiting events are distributed again, so all
+    replicas are free now and only finished events count as assigned.
     """
     before, after = counts
     for slot in range(base, base + after):

@@ -16,8 +16,8 @@ class TimeNetwork:
     """A perceptron with one hidden layer from the time index to the rate over the last ``last``
     windows (PA-SPS, section 4).
 
-    Time is mapped to -1..1 and rates to 0..1 over those windows; it is trained anew at every
-    forecast. Beyond the windows it was shown the curve goes on as its last hidden units happen to.
+    Time is mapped to -1..1 and rates to 0..1 over those windows; it is trained at every
+    forecast. Beyond those windows the curve continues as its last hidden units happen to.
     Needs ten windows. The paper does not give the layer: ``hidden`` is ours.
     """
 
@@ -28,7 +28,7 @@ class TimeNetwork:
         self.seed = seed
 
     def fit(self, series: Array) -> None:
-        """Nothing to learn: the network is trained anew at every forecast."""
+        """No training here: the network is trained at every forecast."""
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         rates = filled(recent[-self.last :], least=10)

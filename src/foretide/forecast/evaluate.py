@@ -67,8 +67,8 @@ class Score:
 
     ``wape`` is the sum of absolute errors over the sum of the truth; ``mase`` the mean absolute
     error over that of 'the next window equals the last' on the windows before the test part;
-    ``coverage`` the share of truths at or below the upper quantile. None where it cannot be told (a
-    load of zeros, a constant past, no upper).
+    ``coverage`` the share of truths at or below the upper quantile. None where it is
+    undefined (a load of zeros, a constant past, no upper).
     """
 
     model: str

@@ -27,7 +27,7 @@ class Fourier:
         self.strongest = strongest
 
     def fit(self, series: Array) -> None:
-        """Nothing to learn: the spectrum is taken anew at every forecast."""
+        """No training: the spectrum is computed at every forecast."""
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         rates = filled(recent[-self.last :], least=4)

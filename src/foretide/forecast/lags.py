@@ -42,9 +42,9 @@ class Lagged:
     Scaling ``window`` divides each input and its answer by the input's mean, which is also the
     pair's weight, since an error counts in events/s; ``minmax`` maps the range of the training
     windows to 0..1; ``log`` takes the logarithm of the rate plus 1 % of its mean, less that of the
-    newest window, so that the model speaks of growth, held within ten times the highest input.
+    newest window, so that the model forecasts growth, limited to ten times the highest input.
 
-    It learns in ``fit`` from the last ``most`` windows; never fitted, it learns from ``recent`` at
+    It is trained in ``fit`` on the last ``most`` windows; without a ``fit``, on ``recent`` at
     every forecast. A longer horizon feeds forecasts back as inputs. Needs ``lags + steps + 9``
     windows to learn.
     """

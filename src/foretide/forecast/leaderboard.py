@@ -39,7 +39,7 @@ def leaderboard(
 ) -> Leaderboard:
     """Walk every model through the series; ``models=None`` are all that are installed.
 
-    ``seeds`` counts only for models that are random. A model that was asked for by name and cannot
+    ``seeds`` counts only for models that are random. A model requested by name that cannot
     be built is an error; one that never had enough history is left out with its reason.
     """
     scores: list[Score] = []

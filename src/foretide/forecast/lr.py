@@ -24,7 +24,7 @@ class LinearTrend:
         self.last = last
 
     def fit(self, series: Array) -> None:
-        """Nothing to learn: the line is drawn anew at every forecast."""
+        """No training: the line is fitted at every forecast."""
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         rates = filled(recent[-self.last :], least=2)

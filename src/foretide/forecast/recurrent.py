@@ -94,9 +94,7 @@ class Recurrent:
         return 2 * (self.lookback + self.horizon)
 
     def fit(self, series: Array) -> None:
-        """Train anew from random weights. The forecaster goes on with what it had until that is
-        done.
-        """
+        """Train from random weights. Forecasts use the earlier network until that is done."""
         self.take(self.train_many([self], [series])[0])
 
     def take(self, trained: Trained | None) -> None:

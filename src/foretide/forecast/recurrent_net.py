@@ -1,8 +1,8 @@
 """The recurrent networks: LSTM and GRU, read forward or in both directions, with a dense layer that
 gives f steps at once.
 
-Owns the mathematics of one network on one input window. It knows nothing of training, of scaling to
-events/s, or of other series.
+Owns the mathematics of one network on one input window. Training, scaling to events/s
+and other series are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class RecurrentNetwork(eqx.Module):
     tanh(Wn x + bn + r*(Un h + cn))``, ``h' = n + z*(h - n)``; s is the logistic function. The
     forward state has seen the newest window last, the backward state the oldest one: the forecast
     is ``V [h_forward, h_backward] + c``. The paper prints a plain cell in its equations (1) to (3)
-    and calls it a GRU; the gates are those of the GRU and the LSTM as everybody uses them.
+    and calls it a GRU; the gates here are those of the usual GRU and LSTM.
     """
 
     cells: eqx.nn.GRUCell | eqx.nn.LSTMCell

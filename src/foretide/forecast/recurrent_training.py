@@ -159,8 +159,8 @@ def train(
     alone or in company, up to rounding.
 
     An accelerator trains all of them in one program. On processor cores a program of ``CHUNK``
-    series at a time still fits the cache, and every core runs one. ``stopped`` is asked after every
-    round: when it says True training ends with what it has.
+    series at a time still fits the cache, and every core runs one. ``stopped`` is called after
+    every round: when it returns True, training ends with the weights it has.
     """
     on_cores = jax.default_backend() == "cpu"
     size = min(CHUNK, len(series)) if on_cores else len(series)

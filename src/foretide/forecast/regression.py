@@ -17,7 +17,7 @@ class BestCurve:
     With t = 1, 2, ..., n: ``a + b*t``, ``a + b*ln t``, and ``exp(a + b*t)`` fitted to the logarithm
     of the rate, which needs every rate > 0. Squared errors are compared in events/s. With fewer
     than three windows there is nothing to fit: the last one is repeated. A curve is held within 0
-    and ``limit`` times the highest rate it was fitted to, since an exponential knows no bounds.
+    and ``limit`` times the highest rate it was fitted to, because an exponential is unbounded.
 
     >>> np.round(BestCurve().forecast(np.array([1.0, 2.0, 4.0, 8.0]), horizon=2).mean, 6)
     array([16., 32.])
@@ -28,7 +28,7 @@ class BestCurve:
         self.limit = limit
 
     def fit(self, series: Array) -> None:
-        """Nothing to learn: the curves are drawn anew at every forecast."""
+        """No training: the curves are fitted at every forecast."""
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         rates = filled(recent[-self.last :])

@@ -1,8 +1,7 @@
-"""Learning anew while the loop goes on: forecasters that learn slowly are trained together, beside
-the loop when asked.
+"""Retraining while the loop runs: forecasters that train slowly are trained together, in a thread
+beside the loop where that is wanted.
 
-Owns when a trained model takes over. It knows the protocol of slow learners, and nothing of
-networks.
+Owns when a trained model takes over. It uses the protocol of slow learners only, not networks.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ class TimeForest:
     """A random forest from the time index to the rate over the last ``last`` windows (PA-SPS,
     section 4).
 
-    A forest cannot extrapolate: beyond its windows it repeats about the last ones. Grown anew at
+    A forest cannot extrapolate: beyond its windows it roughly repeats the last ones. Trained at
     every forecast. Needs ten windows.
     """
 
@@ -24,7 +24,7 @@ class TimeForest:
         self.seed = seed
 
     def fit(self, series: Array) -> None:
-        """Nothing to learn: the forest is grown anew at every forecast."""
+        """No training: the forest is grown at every forecast."""
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         rates = filled(recent[-self.last :], least=10)

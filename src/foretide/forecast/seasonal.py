@@ -56,11 +56,11 @@ class SeasonalLags:
     seven seasons ago.
 
     For each of those seasons: the very window that is forecast, the mean of seven around it, and
-    the mean of the four before the same time of day as now, so that a level that changed since then
-    is told from a shape that did not. Every row is divided by the mean of its last windows. Seasons
-    that the memory cannot reach back to are left out; without any it is a regression on lags. It
-    learns in ``fit``; never fitted, it learns from what was seen at every forecast. A longer
-    horizon feeds forecasts back.
+    the mean of the four before the same time of day as now, which separates a level that changed
+    since then from a shape that did not. Every row is divided by the mean of its last windows.
+    Seasons that the memory cannot reach back to are left out; without any it is a regression on
+    lags. It is trained in ``fit``; without a ``fit``, at every forecast. A longer horizon feeds
+    forecasts back.
     """
 
     def __init__(self, lags: int = 12, steps: int = 6, period: int | None = None) -> None:

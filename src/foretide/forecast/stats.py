@@ -13,7 +13,7 @@ from foretide.forecast.season import period
 from foretide.model import Array, Forecast
 
 LEAST = 20
-LEARN_AGAIN = 50  # forecasts between two lessons of a model that nobody fitted
+LEARN_AGAIN = 50  # forecasts between two fits of a model for which ``fit`` was never called
 
 
 class Statistical:

@@ -1,7 +1,7 @@
 """Loads: how many events come per interval; the papers' shapes by name. Recorded traces are read by
 ``load.recorded``.
 
-Owns the step from a name or a file to a ``Load``. It knows nothing of topologies. The papers
+Owns the step from a name or a file to a ``Load``. Topologies are not its concern. The papers
 publish pictures more often than numbers: where a shape's parameters are ours, its docstring says
 so. Every shape is a function of its parameters and a seed.
 """

@@ -1,8 +1,8 @@
 """DABS-Storm (Kotto-Kombi et al., TLDKS 2019): figures 12 to 17 in the simulator: losses, latency
 and degree of three strategies.
 
-Ours where the paper is silent: a change stops the whole topology for 10 s (Storm's rebalance),
-nobody decides for 30 s after one, and the table of rlearning was trained on the same stream five
+Ours where the paper is silent: a change stops the whole topology for 10 s (Storm's rebalance), no
+strategy decides for 30 s after one, and the table of rlearning was trained on the same stream five
 times, as the paper trains it. One replica per operator at the start, 10 s windows, 30 s timeout,
 and means of five runs, as published.
 """

@@ -1,4 +1,4 @@
-"""Runs: many independent simulations on the machine's cores, in the order asked for."""
+"""Runs: many independent simulations on the machine's cores, in the given order."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def usable_cpu(used: float, reserved: float, idle: float, sharers: float, weight
     idle/sharers``, at most 1 (one thread).
 
     DABS-Storm, equation 7. The paper subtracts only the other threads' use from 100 %, which counts
-    the replica's own use twice; ``idle`` here is what nobody uses.
+    the replica's own use twice; ``idle`` here is unused CPU.
 
     >>> usable_cpu(used=0.5, reserved=1.0, idle=0.5, sharers=1, weight=0.3)
     0.8

@@ -46,7 +46,7 @@ class Clairvoyant:
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         if self.future is None:
             raise NotReady(
-                "the clairvoyant planner was not told the future: it runs in the simulator alone"
+                "the clairvoyant planner has no future load: it runs in the simulator only"
             )
         window = self.future.window(history.now)
         if not self._schedules:

@@ -1,7 +1,7 @@
-"""The future, for the planners that are told it: baselines that exist in the simulator alone.
+"""The future load, for baselines that use it: they run in the simulator only.
 
-Owns the record only. A planner says that it wants one by taking a constant named ``future``;
-``System.foreseeing`` passes it in.
+Owns the record. A planner that needs it takes a constant named ``future``, which
+``System.foreseeing`` passes in.
 """
 
 from __future__ import annotations

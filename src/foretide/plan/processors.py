@@ -83,7 +83,7 @@ def assign_processors(network: QueueNetwork, total: int) -> tuple[int, ...]:
 
     From ``floor(a_i) + 1`` each further processor goes where ``lambda_i * (E[T_i](k) - E[T_i](k +
     1))`` is largest; E[T_i] is convex in k, so greedy is optimal. The printed loop runs while the
-    sum is <= K and so hands out one too many; this one stops at K. A heap and the Erlang recursion
+    sum is <= K and so assigns one too many; this one stops at K. A heap and the Erlang recursion
     make it O((N + K) log N). Raises Infeasible when ``total`` cannot keep queues finite.
 
     >>> network = QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0)
@@ -103,8 +103,8 @@ def min_processors(network: QueueNetwork, target_s: float) -> tuple[int, ...]:
     """The allocation of fewest processors with E[T] <= ``target_s`` (DRS, algorithm 2), in one
     greedy pass.
 
-    Growing K by one keeps the greedy choice of every smaller K, so there is no need to start anew
-    for each K as printed. Raises Infeasible when the service times alone take longer than the
+    Growing K by one keeps the greedy choice of every smaller K, so there is no need to start
+    over for each K as printed. Raises Infeasible when the service times alone take longer than the
     target.
 
     >>> network = QueueNetwork((Station(10.0, 0.1), Station(10.0, 0.5)), load=10.0)

@@ -1,4 +1,4 @@
-"""Static provisioning: the baseline everybody pays for today."""
+"""Static provisioning: what most pipelines run with today."""
 
 from __future__ import annotations
 

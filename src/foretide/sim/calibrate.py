@@ -1,9 +1,9 @@
 """Calibration: a twin of a recorded pipeline. What the journal measured becomes an app and the
 costs of its micro-batches.
 
-Service times, their variation and selectivities are read off; a batch's overhead cannot be seen, so
-it is found: the twin runs the recorded load with the recorded replicas, and each operator's
-overhead is moved until its batches take as long as they really did.
+Service times, their variation and selectivities are measured. A batch's overhead is not, so it is
+fitted: the twin runs the recorded load with the recorded replicas, and each operator's overhead is
+adjusted until its batches take as long as the recorded ones.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Topology
 
 _ROUNDS = 6
-_NOT_TOLD = (
-    "no window tells how long the batches of operator '{}' took: record the pipeline on Spark with "
-    "this version"
+_NOT_MEASURED = (
+    "the journal has no batch durations of operator '{}': record the pipeline on Spark with this "
+    "version"
 )
 _NOT_RUN = (
     "no batch of operator '{}' ends in the twin of these windows: too few events came in them, or "
@@ -101,11 +101,11 @@ def calibrate(
 
 
 def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 1.0) -> Twin:
-    """A twin of the measured windows given."""
+    """A twin of measured windows."""
     if not (np.isfinite(trigger_s) and trigger_s >= 0):
         raise InvalidConfig(f"a trigger of {trigger_s:g} s: it must be a finite number >= 0")
     app = app_of(topology, recorded)
-    real_s = {n: _mean_batch_s(recorded, n, _NOT_TOLD) for n in topology.names}
+    real_s = {n: _mean_batch_s(recorded, n, _NOT_MEASURED) for n in topology.names}
     overheads_s = dict.fromkeys(topology.names, 0.3 * trigger_s)
     twin = Twin(
         app,

@@ -70,9 +70,9 @@ class SimulatedEnvironment(Protocol):
 class Scenario:
     """One app under one load. Every system starts from the replicas that the first window needs.
 
-    New replicas work ``lead_s`` seconds after they were asked for; with ``cores`` they need slots
-    in executors of so many cores, and it is executors that take that long. None leaves it to the
-    options (at once, where they say nothing).
+    New replicas work ``lead_s`` seconds after they are requested. With ``cores`` they need slots in
+    executors of that many cores, and the executors take that long to start. None leaves it to the
+    options (by default: at once).
     """
 
     app: App
@@ -121,8 +121,8 @@ class Scenario:
 
     @property
     def mode(self) -> Engine:
-        """The engine asked for; auto takes events unless there are too many to follow one by one in
-        half a minute.
+        """The requested engine. auto is ``events`` unless there are too many to simulate in half a
+        minute.
         """
         if self.engine != "auto":
             return self.engine
@@ -294,10 +294,10 @@ _link: list[Any] = []
 
 def _begin(queue: Any, stop: Any) -> None:
     _link[:] = queue, stop
-    queue.cancel_join_thread()  # news that nobody took out must not keep a worker from ending
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches every process of a terminal; the parent decides for all
+    # Unread progress must not keep a worker from ending. Ctrl-C reaches every process of a
+    # terminal; the parent decides for all.
+    queue.cancel_join_thread()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _worker(case: Scenario, system: System, new_environment: NewEnvironment) -> Attempt:
@@ -332,9 +332,8 @@ def _side_by_side(
             while left:
                 _, left = wait(left, timeout=0.1, return_when=FIRST_COMPLETED)
                 with suppress(Empty):
-                    while (
-                        True
-                    ):  # taken out even when nobody listens, or they would pile up in the workers
+                    # Drained even without a listener, or reports would pile up in the workers.
+                    while True:
                         news = queue.get_nowait()
                         if progress:
                             progress(*news)

@@ -2,8 +2,8 @@
 Spark.
 
 Time starts at 0 and moves only when the probe is read; windows end at multiples of ``window_s``. A
-read of the window's end advances the simulation to it; a plan takes effect as the reconfiguration
-says.
+read at a window's end advances the simulation to it. The reconfiguration decides when a plan takes
+effect.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Mode = Literal["events", "batch", "fluid"]
 
 @dataclass(frozen=True, slots=True)
 class SimulationSettings:
-    """How to simulate. None means: as the app says.
+    """How to simulate. None: the app's value.
 
-    ``grouping`` is one name for all operators or a name per operator (the rest shuffle);
-    ``replicas`` those at time 0 (else each operator's minimum). Up to ``latency_limit`` latencies
-    are kept one by one, beyond that a fine histogram.
+    ``grouping`` is one name for all operators or a name per operator (shuffle for the rest).
+    ``replicas`` are those at time 0 (by default each operator's minimum). Up to ``latency_limit``
+    latencies are kept one by one, more in a fine histogram.
     """
 
     mode: Mode = "events"
@@ -49,14 +49,14 @@ class SimulationSettings:
 
 
 class Model(Protocol):
-    """What a way of simulating must do. Operators are numbered in the topology's order."""
+    """What an engine must do. Operators are numbered in the topology's order."""
 
     def advance(self, until: float) -> None: ...
 
     def resize(self, op: int, replicas: int) -> None: ...
 
     def pause(self, op: int, seconds: float) -> None:
-        """Operator ``op`` stands still from now for ``seconds`` (when it already does: for so much
+        """Operator ``op`` pauses from now for ``seconds`` (when it is paused: for that much
         longer), until ``resume``.
         """
         ...
@@ -176,7 +176,7 @@ class Simulation:
         self._take_due()
 
     def read(self, now: float) -> Snapshot:
-        """Advance to ``now`` and tell what happened since the last read."""
+        """Advance to ``now`` and return what happened since the last read."""
         window_s = now - self.now
         if window_s <= 0:
             raise NotReady(f"nothing happened since {self.now:.1f} s: read a later instant")

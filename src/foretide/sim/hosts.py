@@ -1,6 +1,6 @@
-"""Hosts of a simulated environment: which run, which replicas sit where, and what a move costs.
+"""Hosts of a simulated environment: which run, which replicas they hold, and what a move costs.
 
-Owns names and placements; how an overloaded host slows its replicas is the engines' part.
+Owns names and placements; the engines slow the replicas of an overloaded host.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from foretide.topology import Topology
 
 @dataclass(frozen=True, slots=True)
 class HostCosts:
-    """A new host is there ``start_s`` after it was asked for; an operator that moves stands still
-    for ``migration_s``.
+    """A new host starts ``start_s`` after it is requested; an operator that moves pauses for
+    ``migration_s``.
 
-    ``first`` hosts run at the beginning (None: all), with the replicas dealt out over them.
+    ``first`` hosts run at the beginning (None: all), with the replicas spread over them.
     """
 
     start_s: float = 0.0
@@ -48,10 +48,9 @@ class Hosts:
         return next(i for i, n in self.names.items() if n == name)
 
     def ask(self, plan: Plan, now: float, replicas: Mapping[str, int]) -> float:
-        """Start the hosts that a plan's placement names anew; the instant when all of them are
-        there.
+        """Start the new hosts in a plan's placement; returns the instant at which all of them run.
 
-        ``replicas`` are those that will run then: a released host that somebody still uses stays.
+        ``replicas`` are those that will run then: a released host that is still in use stays.
         """
         asked = {h for hosts in (plan.placement or {}).values() for h in hosts}
         self._coming = {h: t for h, t in self._coming.items() if h in asked}
@@ -71,8 +70,8 @@ class Hosts:
         return max([now, *(t for h, t in self._coming.items() if h in asked)])
 
     def move(self, plan: Plan, replicas: Mapping[str, int]) -> list[str]:
-        """Carry a placement out; the operators whose running replicas moved. A released host that
-        nobody uses is gone.
+        """Carry out a placement; returns the operators whose running replicas moved. A released
+        host that is not in use goes.
         """
         placement = plan.placement or {}
         moved = [

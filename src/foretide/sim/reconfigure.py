@@ -1,7 +1,8 @@
-"""How a plan becomes replicas: at once, after a restart, or when executors have come.
+"""How a plan becomes replicas: at once, after a restart, or when executors have started.
 
-A reconfiguration is a record of constants. ``targets`` turns a wish into dated steps; what was
-asked before and is still on its way keeps its time, so that asking twice changes nothing.
+A reconfiguration is a record of constants. ``targets`` turns a plan into steps with instants. What
+was requested before and is still on its way keeps its instant, so repeating a request changes
+nothing.
 """
 
 from __future__ import annotations
@@ -16,9 +17,7 @@ from foretide.model import Plan
 
 @dataclass
 class CapacityRequests:
-    """What was asked for and when each piece of it is there: replicas by operator (pool) and
-    executors. Instants, oldest first.
-    """
+    """When each requested replica (by operator) and each executor is ready. Instants, oldest first."""
 
     replicas: dict[str, list[float]] = field(default_factory=dict)
     executors: list[float] = field(default_factory=list)
@@ -26,7 +25,7 @@ class CapacityRequests:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStep:
-    """From ``at`` on these replicas are active; ``pause_s`` is how long the topology stands still
+    """From ``at`` on these replicas are active; ``pause_s`` is how long the topology is paused
     then.
     """
 
@@ -64,7 +63,7 @@ def _resized(pieces: list[float], wanted: int, ready_at: float) -> list[float]:
 @dataclass(frozen=True, slots=True)
 class Pool:
     """Every operator owns its replicas from the start (PA-SPS): one more is active ``activation_s``
-    after it was asked for.
+    after it is requested.
     """
 
     activation_s: float = 0.0
@@ -122,11 +121,11 @@ class Restart:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorStarts:
-    """Replicas need slots: an executor has ``cores`` of them and comes ``start_s`` after it was
-    asked for (at most ``most``).
+    """Replicas need slots: an executor has ``cores`` of them and starts ``start_s`` after it is
+    requested (at most ``most``).
 
-    While slots are short, every operator keeps one replica and the rest is within_slots out in
-    proportion to what was asked.
+    While slots are short, every operator keeps one replica and the rest is distributed in
+    proportion to what was requested.
     """
 
     cores: int = 1

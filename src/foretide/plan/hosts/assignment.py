@@ -1,8 +1,8 @@
 """HostAssignment: the hosts as a host-level planner sees them, and the plan made of its moves.
 
-Owns what lies between a decision ("this host is overloaded") and a Plan: what moves, where it finds
-room, which host starts, which is given back, and which of all that was asked before and has not
-happened yet. When to decide is the planner's business.
+Owns what lies between a decision ("this host is overloaded") and a Plan: what moves, where there is
+room, which host starts, which is released, and which earlier requests are still pending. The
+planner decides when.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Rules:
 
     ``lower``, ``upper`` and ``target`` are host utilizations. ``fill`` is how far packing fills a
     host (None: to the target, so that a host that just took operators is not the next one to shed
-    them). A touched host rests ``grace_s``; a host that was asked for is waited for at most
-    ``start_s``.
+    them). After a decision a host rests for ``grace_s``. A requested host may take up to
+    ``start_s`` to come.
     """
 
     lower: float = 0.3
@@ -108,7 +108,7 @@ class Pending:
 
 class HostAssignment:
     """One window's hosts, with pending moves already made; ``shed`` and ``release`` change it,
-    ``plan`` tells the outcome.
+    ``plan`` returns the result.
     """
 
     def __init__(

@@ -38,15 +38,15 @@ class SarsaSettings(Rules):
 
 
 class Sarsa:
-    """A reward table per host, made when the host comes and forgotten when it goes; the best action
-    is taken, at once.
+    """A reward table per host, created when the host starts and dropped when it leaves. The action
+    with the highest value is taken at once.
 
-    Learning happens in the next window for no action, after the grace period for scale out, and
-    with a negative reward for a wrong decision that found no room: a release, or scale out at the
-    target or below it. The paper punishes every decision that packing cannot carry out; then hosts
-    that cry out while no host is left learn to stay overloaded for good, so a host above the target
-    that finds no room learns nothing. Neither does one that others moved operators to meanwhile.
-    Tables and what is pending are saved and restored. While no host is known it raises NotReady.
+    A host learns from no action in the next window and from scale out after the grace period. It
+    gets a negative reward for a wrong decision that packing could not carry out: a release, or
+    scale out at the target or below it. The paper punishes every such decision; then hosts that
+    need to shed while no host is left learn to stay overloaded, so here a host above the target
+    that finds no room learns nothing. Neither does a host that received operators meanwhile. Tables
+    and pending moves are saved and restored. Raises NotReady while no host is known.
     """
 
     Settings = SarsaSettings

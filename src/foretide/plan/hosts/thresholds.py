@@ -1,7 +1,7 @@
 """FUGU's threshold planner: scale out above a host utilization, scale in below another (section IV,
 A and B).
 
-It decides when; the fleet decides what moves where. Replicas stay, operators and hosts move.
+It decides when; ``HostAssignment`` decides what moves where. Replica counts stay the same.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class ThresholdSettings(Rules):
 
 class Thresholds:
     """Local: a host above ``upper`` in each of the last ``windows`` windows sheds operators down to
-    ``target``; one below ``lower`` as long is given back if all its operators fit elsewhere, else
-    nothing happens. Touched hosts rest ``grace_s``. The fullest host sheds first, the emptiest goes
-    first.
+    ``target``; one below ``lower`` for as long is released if all its operators fit elsewhere, else
+    nothing happens. Hosts involved rest for ``grace_s``. The fullest host sheds first, the emptiest
+    is released first.
 
-    Global: the same on the mean utilization of all hosts: above ``upper`` every host over the
-    target sheds down to it; below ``lower`` the host of least load is given back; the whole fleet
-    rests after a decision. One overloaded host among idle ones goes unseen: that is the published
-    weakness, kept.
+    Global: the same on the mean utilization of all hosts. Above ``upper`` every host over the
+    target sheds down to it; below ``lower`` the least loaded host is released; all hosts rest after
+    a decision. One overloaded host among idle ones is not noticed: a weakness of the published
+    method, kept.
 
     The paper gives 0.3, 0.8 and 0.6 but neither the number of windows nor the grace period: 3
-    windows and 30 s are ours. While no host is known it raises NotReady.
+    windows and 30 s are ours. Raises NotReady while no host is known.
     """
 
     Settings = ThresholdSettings

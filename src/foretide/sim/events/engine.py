@@ -1,9 +1,9 @@
-"""The event engine: every event, every replica, every queue, in the order of time. Compiled;
+"""The event engine: every event, every replica, every queue, in order of time. Compiled;
 deterministic by seed.
 
 Owns what happens inside an operator: an event joins the queue that the grouping chose (or the
 operator's shared queue), is dropped when it is older than the timeout as its turn comes, is served
-for a drawn time, and is sent on along the edges. It knows nothing of windows, plans or Spark.
+for a drawn time, and is sent on along the edges. Windows, plans and Spark are not its concern.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _begin(s: Any, op: int, slot: int, job: int, now: float) -> Any:
 @inner
 def _serve_next(s: Any, op: int, slot: int, now: float) -> None:
     """An idle, active slot takes the next job that is not too old; when there is none, or the
-    operator stands still, it rests.
+    operator is paused, it idles.
     """
     shared = s.ops[op].grouping == SHARED
     queue = s.ops[op].base if shared else slot
@@ -146,9 +146,10 @@ def _finish(s: Any, slot: Any, now: float) -> Any:
 
 @entry
 def run(s: Any, until: float) -> int:
-    """Live on to ``until``: what is done at that very instant is included, what comes then is not.
+    """Advance to ``until``: services that end at that very instant are included, arrivals are not.
 
-    Says early that the pool of jobs or the buffer of latencies is full: make room and call again.
+    Returns early when the pool of jobs or the buffer of latencies is full: make room and call
+    again.
     """
     if s.clock[NEXT_ARRIVAL] < 0.0:
         schedule_arrival(s, 0.0)
@@ -214,8 +215,8 @@ def _take_all(s: Any, op: int, slots: int) -> int:
 
 @entry
 def resize(s: Any, op: int, replicas: int) -> None:
-    """Change the active replicas: waiting events are dealt anew in the order they came; a service
-    under way is finished.
+    """Change the active replicas: waiting events are distributed again in order of arrival; a
+    service under way is finished.
     """
     job = _take_all(s, op, s.ops[op].replicas)
     regroup(s, op, replicas)
@@ -242,7 +243,7 @@ def _wake(s: Any, op: int, now: float) -> None:
 
 @entry
 def pause(s: Any, op: int, seconds: float) -> None:
-    """Stand still: services under way take ``seconds`` longer without being busy, and none begins
+    """Pause: services under way take ``seconds`` longer without being busy, and none begins
     until ``resume``.
     """
     now = s.clock[NOW]

@@ -1,4 +1,4 @@
-"""QueueModel: Python's end of the two compiled engines. It drives them, and turns what they counted
+"""QueueModel: the Python side of the two compiled engines. It drives them and turns their counters
 into samples.
 """
 
@@ -46,9 +46,7 @@ BATCHED = Compiled(batch.run, batch.resize, batch.resume)
 
 
 class QueueModel:
-    """Every event is simulated: by the event engine, or in micro-batches when ``costs`` of them are
-    given.
-    """
+    """Every event is simulated: by the event engine or, with ``costs``, in micro-batches."""
 
     def __init__(
         self,
@@ -131,7 +129,7 @@ class QueueModel:
     def measure(
         self, at: float, window_s: float, hosts: Mapping[int, str]
     ) -> tuple[dict[str, Sample], Latency | None, tuple[Host, ...]]:
-        """What the window saw; counting starts anew."""
+        """What was measured in the window; the counters restart."""
         s = self.state
         engine.close_window(s, at)
         self._fetch()

@@ -42,7 +42,7 @@ BINS = 32  # of arrivals within the last timeout, per operator
 
 
 class Flows(NamedTuple):
-    """Everything the fluid engine knows."""
+    """All that the fluid engine reads and writes."""
 
     clock: Any
     rates: Any  # offered events/s per interval of the load

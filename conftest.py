@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-HEAVY = ("forecast/arima.py", "forecast/ets.py", "forecast/theta.py", "forecast/recurrent", "forecast/test_stats.py",
-         "forecast/test_recurrent")  # fmt: skip
+HEAVY = (
+    "forecast/arima.py",
+    "forecast/ets.py",
+    "forecast/theta.py",
+    "forecast/recurrent",
+    "forecast/test_stats.py",
+    "forecast/test_recurrent",
+)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

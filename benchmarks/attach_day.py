@@ -1,10 +1,10 @@
 """A recorded day at speed, three ways to size executors for it: fixed at the peak, Spark's dynamic
 allocation, attach.
 
-Real Kafka, a topic of 8 partitions, 10 ms of waiting per event, a batch every 2 s. Each way gets the
-same load in a session of its own. Events carry the time at which they were sent; the query writes
-that time to a second topic, so latency is from Kafka's timestamp at the source to the one at the
-sink. Prints executor-seconds, p50 and p99 latency and the share within the target.
+Real Kafka, a topic of 8 partitions, 10 ms of waiting per event, a batch every 2 s. Each way gets
+the same load in a session of its own. Events carry the time at which they were sent; the query
+writes that time to a second topic, so latency is from Kafka's timestamp at the source to the one at
+the sink. Prints executor-seconds, p50 and p99 latency and the share within the target.
 
     python benchmarks/attach_day.py LOAD.csv [--minutes 5] [--max 4] [--ways fixed,dynamic,attach]
 
@@ -171,7 +171,8 @@ def main() -> None:
         print("USED " + json.dumps(used), flush=True)
         return
     print(
-        f"{rates.sum():.0f} events in {args.minutes:g} min, {rates.min():.0f} to {rates.max():.0f}/s"
+        f"{rates.sum():.0f} events in {args.minutes:g} min, {rates.min():.0f} to "
+        f"{rates.max():.0f}/s"
     )
     print("way       executor-s   p50 s   p99 s  within 10 s   events")
     with tempfile.TemporaryDirectory() as name, Broker(Path(name) / "broker") as broker:

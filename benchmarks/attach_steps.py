@@ -166,7 +166,8 @@ def verdict(journal: Path, changes: list[tuple[float, float]]) -> int:
         error = plan.model_error if plan else None
         print(
             f"{d.at - first:4.0f} {load:5.0f} {s.arrived / d.snapshot.window_s:6.1f} "
-            f"{plan.executors if plan else '-':>5} {len(d.snapshot.hosts or ()):>6} {s.backlog:8.0f} "
+            f"{plan.executors if plan else '-':>5} {len(d.snapshot.hosts or ()):>6} "
+            f"{s.backlog:8.0f} "
             f"{s.batch_s or 0:8.2f} {'-' if error is None else f'{100 * error:4.0f} %':>6} "
             f"{d.snapshot.lead_s or 0:6.1f}"
         )

@@ -1,9 +1,11 @@
 """What the dashboard costs the loop it watches, and whether it keeps up with a large run.
 
-1. A loop over 50 operators steps every half second; in every second phase the dashboard runs in the same process and 200 clients in
-   another one read its stream. Printed: step time with clients over step time without any dashboard. Must stay below 1.10.
-2. A day's journal of 50 operators (10 s windows; ``--full``: 1 s windows, about 2 GB on disk) is opened: seconds until all of it is
-   read, memory used, and the time one further window takes from its journal line to the event that clients get.
+1. A loop over 50 operators steps every half second; in every second phase the dashboard runs in
+   the same process and 200 clients in    another one read its stream. Printed: step time with
+   clients over step time without any dashboard. Must stay below 1.10.
+2. A day's journal of 50 operators (10 s windows; ``--full``: 1 s windows, about 2 GB on disk) is
+   opened: seconds until all of it is    read, memory used, and the time one further window takes
+   from its journal line to the event that clients get.
 """
 
 from __future__ import annotations

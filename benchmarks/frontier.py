@@ -1,9 +1,10 @@
 """Cost against share in target: every system on recorded loads, for lead times of 0, 10 and 60 s.
 
-Setting, the same for all: a chain of three operators (5, 10 and 7.5 ms per event, exponential), fluid
-twin, latency target 5 s for 99 % of the events, a step every 5 s, default prices. The last 200 rows of
-each trace, as recorded but no row longer than 60 s, scaled so that the mean keeps 8 replicas of the
-middle operator busy. Costs are over the least that keeps the promise (clairvoyant-target's bound).
+Setting, the same for all: a chain of three operators (5, 10 and 7.5 ms per event, exponential),
+fluid twin, latency target 5 s for 99 % of the events, a step every 5 s, default prices. The last
+200 rows of each trace, as recorded but no row longer than 60 s, scaled so that the mean keeps 8
+replicas of the middle operator busy. Costs are over the least that keeps the promise
+(clairvoyant-target's bound).
 
     python benchmarks/frontier.py ../shared/traces                     all loads, the systems below
     python benchmarks/frontier.py TRACES --loads taxi,ticks --systems foretide,ds2 --svg out.svg

@@ -1,9 +1,9 @@
 """Attach beside every Spark since 3.5: a fresh environment per version, one application each.
 
-Makes a virtual environment for each version (pyspark of that version, Foretide from this tree), runs
-an application with two queries on a cluster of 1-core executors, attached in act mode, and prints
-what ran: advice, arrivals, the batch model, an executor given back, the query's trigger, and the
-sentence for Spark Connect where the version has it.
+Makes a virtual environment for each version (pyspark of that version, Foretide from this tree),
+runs an application with two queries on a cluster of 1-core executors, attached in act mode, and
+prints what ran: advice, arrivals, the batch model, an executor given back, the query's trigger, and
+the sentence for Spark Connect where the version has it.
 
     python benchmarks/spark_versions.py [VERSION ...] [--keep FOLDER]
 """

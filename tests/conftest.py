@@ -15,7 +15,9 @@ if TYPE_CHECKING:  # the client library is loaded by the tests that use a broker
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One Kafka broker for all tests of this process. Tests must not stop it: see ``own_broker``."""
+    """One Kafka broker for all tests of this process. Tests must not stop it: see
+    ``own_broker``.
+    """
     from broker import started_broker
 
     shared = started_broker(tmp_path_factory.mktemp("kafka"))

@@ -16,7 +16,8 @@ def test_every_setting_has_a_default_that_works() -> None:
 def test_a_file_changes_parts_and_constants_of_a_system(tmp_path: Path) -> None:
     path = tmp_path / "foretide.toml"
     path.write_text(
-        'mode = "act"\nwindow_s = 5\n[system]\nname = "srea"\nhorizon = 4\n[system.planner_constants]\ndrain_s = 20.0\n'
+        'mode = "act"\nwindow_s = 5\n[system]\nname = "srea"\nhorizon = 4\n'
+        "[system.planner_constants]\ndrain_s = 20.0\n"
         "[system.guards.cool-down]\nseconds = 120\n[prices]\nup = 1.0\n"
     )
     settings = load_settings(path)

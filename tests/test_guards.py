@@ -101,7 +101,9 @@ def test_budget_is_kept_never_below_a_minimum_and_never_raises(a: int, b: int, t
     assert 1 <= cut.replicas["b"] <= asked.replicas["b"]
 
 
-FIVE = Topology(tuple(Operator(n, min_replicas=m) for n, m in zip("abcde", (1, 1, 2, 3, 8), strict=True)))  # fmt: skip
+FIVE = Topology(
+    tuple(Operator(n, min_replicas=m) for n, m in zip("abcde", (1, 1, 2, 3, 8), strict=True))
+)
 
 
 @given(st.lists(st.integers(1, 10_000_000), min_size=5, max_size=5), st.integers(1, 400))

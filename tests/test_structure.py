@@ -17,9 +17,29 @@ PACKAGE = ROOT / "src" / "foretide"
 def test_the_public_names_are_these() -> None:
     """A name leaves or joins this list on purpose, with a line in CHANGELOG.md."""
     assert set(foretide.__all__) == {
-        "SYSTEMS", "Autoscaler", "Cadence", "Decision", "Forecast", "ForetideError", "History", "Host", "Journal", "Latency",
-        "NotReady", "Operator", "Plan", "Prices", "Run", "Sample", "Snapshot", "System", "Topology", "__version__", "attach", "system",
-    }  # fmt: skip
+        "SYSTEMS",
+        "Autoscaler",
+        "Cadence",
+        "Decision",
+        "Forecast",
+        "ForetideError",
+        "History",
+        "Host",
+        "Journal",
+        "Latency",
+        "NotReady",
+        "Operator",
+        "Plan",
+        "Prices",
+        "Run",
+        "Sample",
+        "Snapshot",
+        "System",
+        "Topology",
+        "__version__",
+        "attach",
+        "system",
+    }
     assert all(hasattr(foretide, name) for name in foretide.__all__)
 
 

@@ -61,7 +61,9 @@ class ActuationError(ForetideError):
 
 
 class PipelineFailed(ForetideError):
-    """A running pipeline stopped, or cannot start from what it finds on disk. Nothing was deleted."""
+    """A running pipeline stopped, or cannot start from what it finds on disk. Nothing was
+    deleted.
+    """
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> InvalidConfig:

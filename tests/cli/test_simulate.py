@@ -11,11 +11,26 @@ from foretide.figures.comparison import Comparison
 from foretide.sim import compare as comparing
 
 KEYS = {
-    "system", "cost", "cost_ratio", "target_cost_ratio",
-    "replica_seconds", "adaptations", "saved_resources", "throughput_degradation", "processed_share",
-    "latency_mean_ms", "latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "slo_share", "input_mape", "replica_mape",
-    "utilization_mean", "utilization_max", "need_share",
-}  # fmt: skip
+    "system",
+    "cost",
+    "cost_ratio",
+    "target_cost_ratio",
+    "replica_seconds",
+    "adaptations",
+    "saved_resources",
+    "throughput_degradation",
+    "processed_share",
+    "latency_mean_ms",
+    "latency_p50_ms",
+    "latency_p90_ms",
+    "latency_p99_ms",
+    "slo_share",
+    "input_mape",
+    "replica_mape",
+    "utilization_mean",
+    "utilization_max",
+    "need_share",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +142,8 @@ def test_apps_and_loads_are_listed() -> None:
 def test_a_settings_file_brings_prices_and_a_system_of_ones_own(tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
     mine.write_text(
-        '[system]\nname = "static"\n[system.planner_constants]\nreplicas = 9\n[prices]\nup = 0\ndown = 0\nroute = 0\n'
+        '[system]\nname = "static"\n[system.planner_constants]\nreplicas = 9\n'
+        "[prices]\nup = 0\ndown = 0\nroute = 0\n"
     )
     found = json.loads(
         invoke("compare", "--app", "chain", "--systems", "srea", "--settings", str(mine), "--json")

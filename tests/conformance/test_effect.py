@@ -64,7 +64,9 @@ def test_no_system_goes_on_adding_replicas_that_add_nothing(name: str) -> None:
 
 
 def test_a_change_that_made_it_worse_is_taken_back_once() -> None:
-    """srea goes to 32 replicas on the growing backlog; from then on it stays at what was as good."""
+    """srea goes to 32 replicas on the growing backlog; from then on it stays at what was as
+    good.
+    """
     world, decisions = run("srea")
     store = [d.snapshot.samples["store"] for d in decisions if d.snapshot]
     assert world.most > 2 * SHARED

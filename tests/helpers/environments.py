@@ -1,4 +1,5 @@
-"""What every environment must do, as checks: the contract of Probe and Actuator (``foretide.parts``).
+"""What every environment must do, as checks: the contract of Probe and Actuator
+(``foretide.parts``).
 
 A harness wraps one environment; ``tests/conformance`` runs the checks in simulations and scripts,
 ``tests/spark/control`` on real Spark.

@@ -1,4 +1,6 @@
-"""Hosts for the tests of host-level planners: a tiny cluster that carries out placements at once."""
+"""Hosts for the tests of host-level planners: a tiny cluster that carries out placements at
+once.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def snapshot(topology: Topology, loads: Mapping[str, Mapping[str, float]], at: f
 
 
 class Cluster:
-    """Operators of given loads on hosts of one core; a plan is carried out before the next window."""
+    """Operators of given loads on hosts of one core; a plan is carried out before the next
+    window.
+    """
 
     def __init__(
         self, topology: Topology, loads: Mapping[str, float], where: Mapping[str, str]

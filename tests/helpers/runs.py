@@ -15,8 +15,8 @@ from foretide.testing import ScriptedEnvironment
 
 
 class FollowingEnvironment:
-    """ScriptedEnvironment under a case's load; an event's latency is what its operators' backlogs take to
-    serve.
+    """ScriptedEnvironment under a case's load; an event's latency is what its operators' backlogs
+    take to serve.
     """
 
     def __init__(self, case: Scenario, system: System) -> None:

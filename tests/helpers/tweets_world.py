@@ -209,7 +209,9 @@ def tweets(
 
 
 def many(operators: int) -> World:
-    """A wide pipeline: one source, layers of seven, every operator fed by two of the layer before."""
+    """A wide pipeline: one source, layers of seven, every operator fed by two of the layer
+    before.
+    """
     made = [Operator("in", max_replicas=64)]
     for i in range(1, operators):
         layer = [

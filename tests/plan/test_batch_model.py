@@ -16,7 +16,9 @@ from foretide.plan.batch_model import BatchModel, Line, robust_line, waves
 
 
 class Truth:
-    """A query whose costs are known: per stage (tasks, fixed seconds of a task, seconds per event)."""
+    """A query whose costs are known: per stage (tasks, fixed seconds of a task, seconds per
+    event).
+    """
 
     def __init__(self, stages, serial_s, noise=0.0, seed=1):
         self.stages = stages

@@ -1,4 +1,6 @@
-"""The bound against brute force: every schedule of a small case, served as a fluid in fine steps."""
+"""The bound against brute force: every schedule of a small case, served as a fluid in fine
+steps.
+"""
 
 from itertools import product
 

@@ -167,10 +167,15 @@ def test_a_journal_without_a_window_is_an_error(tmp_path: Path) -> None:
         of_journal(tmp_path)
 
 
-INK = """canvas => { const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-         let inked = 0; for (let i = 3; i < pixels.length; i += 4) if (pixels[i] > 0) inked++; return inked; }"""
+INK = """canvas => {
+  const area = [0, 0, canvas.width, canvas.height];
+  const pixels = canvas.getContext('2d').getImageData(...area).data;
+  let inked = 0;
+  for (let i = 3; i < pixels.length; i += 4) if (pixels[i] > 0) inked++;
+  return inked; }"""
 
-LINED_UP = """() => { const box = at => document.querySelector(`#percentiles ${at}`)?.getBoundingClientRect();
+LINED_UP = """() => {
+  const box = at => document.querySelector(`#percentiles ${at}`)?.getBoundingClientRect();
               const [bar, scale] = [box('.track'), box('.scale div')];
               return !bar || (bar.left === scale.left && bar.width === scale.width); }"""
 

@@ -24,7 +24,9 @@ SIZES = {"desktop": (1280, 900), "phone": (390, 844)}
 CHARTS = ("c-load", "c-replicas", "c-latency", "c-cost")
 PAINTED = """id => {
   const canvas = document.querySelector(`#${id} canvas`);
-  const seen = new Set(new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer));
+  const area = [0, 0, canvas.width, canvas.height];
+  const pixels = canvas.getContext("2d").getImageData(...area).data;
+  const seen = new Set(new Uint32Array(pixels.buffer));
   return seen.size;
 }"""
 

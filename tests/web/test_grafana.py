@@ -1,5 +1,5 @@
-"""The Grafana dashboard in the docs: it loads, and every metric that it asks for is one that a scrape
-of a real journal returns.
+"""The Grafana dashboard in the docs: it loads, and every metric that it asks for is one that a
+scrape of a real journal returns.
 """
 
 import json

@@ -66,8 +66,8 @@ def spark_settings(packages: str | None, conf: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def sentences(folder: Path) -> Iterator[None]:
-    """Inside, the tracebacks of Spark's own threads go to ``driver.log`` in the folder, and an error
-    that Spark raises becomes one sentence.
+    """Inside, the tracebacks of Spark's own threads go to ``driver.log`` in the folder, and an
+    error that Spark raises becomes one sentence.
     """
     file = folder / "driver.log"
     handler = logging.FileHandler(file, delay=True)

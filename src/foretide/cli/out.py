@@ -1,4 +1,6 @@
-"""What commands print with: names, paths and reasons are shown as they are, never read as markup."""
+"""What commands print with: names, paths and reasons are shown as they are, never read as
+markup.
+"""
 
 from __future__ import annotations
 

@@ -154,7 +154,9 @@ def command(
 
 
 def declared_pipeline(name: str, speed: float | None, scale: float) -> Pipeline:
-    """The pipeline of that name, checked: what is wrong with its graph is said before Spark starts."""
+    """The pipeline of that name, checked: what is wrong with its graph is said before Spark
+    starts.
+    """
     from foretide.spark.control.live import find_pipeline
 
     declared = find_pipeline(name)
@@ -174,7 +176,9 @@ def folder_of(place: Path | str) -> Path:
 
 
 def go(live: LiveRun, windows: int | None, port: int | None) -> None:
-    """The run on the terminal, from the first line to the report; with a port, beside a dashboard."""
+    """The run on the terminal, from the first line to the report; with a port, beside a
+    dashboard.
+    """
     with ExitStack() as beside:
         if port is not None:
             serve_beside(beside, live.journal, port)
@@ -235,7 +239,8 @@ def check_parts(system: System) -> None:
 def _check(settings: Settings) -> None:
     if settings.window_s < SHORTEST_WINDOW_S:
         raise InvalidConfig(
-            f"a window of {settings.window_s:g} s is too short: give {SHORTEST_WINDOW_S:g} s or more"
+            f"a window of {settings.window_s:g} s is too short: give {SHORTEST_WINDOW_S:g} s or "
+            f"more"
         )
     target_s, share, quantile = settings.target_latency_s, settings.share, settings.system.quantile
     if target_s is not None and not 0 < target_s < float("inf"):

@@ -134,7 +134,9 @@ def twin_of(file: Path) -> tuple[journal.Run, Twin, Load]:
 
 
 def profiled(name: str, seconds: float) -> Target:
-    """The twin of a pipeline that runs on local Spark for a while first, advised and not changed."""
+    """The twin of a pipeline that runs on local Spark for a while first, advised and not
+    changed.
+    """
     from foretide.spark.control.live import LiveRun, find_pipeline
 
     declared = find_pipeline(name)

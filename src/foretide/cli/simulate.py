@@ -128,7 +128,8 @@ def simulate(
     system = named(system_name) if system_name else own.system.build()
     form = CsvFormat(time_column, count_column, rate_column, unit)
     options = Options(
-        app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price, profile_s
+        app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
+        profile_s,
     )  # fmt: skip
     _run(options, own.prices, [system], as_json, report, processes=1)
 

@@ -1,4 +1,6 @@
-"""The demo's folder: marked as the demo's own, locked while it runs, and emptied of nothing else."""
+"""The demo's folder: marked as the demo's own, locked while it runs, and emptied of nothing
+else.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,16 @@ from pathlib import Path
 from foretide.errors import InvalidConfig
 
 MARKER = ".foretide-demo"
-MADE = ("pipeline", "journal.jsonl*", "learned-*.json*", "tweets.sqlite*", "spark.log", "driver.log",
-        "report.html", "control.json*")  # fmt: skip
+MADE = (
+    "pipeline",
+    "journal.jsonl*",
+    "learned-*.json*",
+    "tweets.sqlite*",
+    "spark.log",
+    "driver.log",
+    "report.html",
+    "control.json*",
+)
 """What the demo writes into its folder, as patterns."""
 
 

@@ -115,8 +115,10 @@ def spam_score(text: str) -> float:
     """How likely spam is, 0 to 1: a logistic model on links, capitals, exclamation marks, money
     signs and baiting words.
 
-    >>> spam_score("just saw the final match") < 0.1, spam_score("WIN a phone NOW!!! http://win.example/b") > 0.9
-    (True, True)
+    >>> spam_score("just saw the final match") < 0.1
+    True
+    >>> spam_score("WIN a phone NOW!!! http://win.example/b") > 0.9
+    True
     """
     letters = [c for c in text if c.isalpha()]
     found = {

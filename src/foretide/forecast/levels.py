@@ -26,9 +26,9 @@ class Levels:
     shown, fading with a half-life of ``half_life``; the forecast mixes them with weights ``(min
     error / error) ** power``. With few windows the errors one step ahead stand in: m windows tell
     only m / h independent things of h steps. ``upper`` comes from the ``quantile`` of the errors at
-    that step, as ratios or as differences, whichever is lower; until the windows tell enough it leans on the spread
-    one step ahead, which grows with the square root of the step up to twice, and at first on
-    ``prior``.
+    that step, as ratios or as differences, whichever is lower; until the windows tell enough it
+    leans on the spread one step ahead, which grows with the square root of the step up to twice,
+    and at first on ``prior``.
 
     >>> flat = Levels().forecast(np.full(50, 10.0), horizon=2)
     >>> [round(v, 6) for v in flat.mean]

@@ -3,7 +3,7 @@
 A batch runs its stages one after another. With n events, m tasks in a stage and s slots:
 
     batch   = serial + sum of stages
-    stage   = a + k * ceil(m / s) * task        waves of tasks; a: scheduling, k: skew and contention
+    stage   = a + k * ceil(m / s) * task       waves of tasks; a: scheduling, k: skew and contention
     task    = t + b * n / m                     fixed cost of a task, cost per event
     serial  = c + d * n                         planning, offsets, commits: what no stage explains
 

@@ -1,5 +1,5 @@
-"""The clairvoyant of the promise: the cheapest schedule that keeps a share within a target, from the
-load as it will come. Simulator only.
+"""The clairvoyant of the promise: the cheapest schedule that keeps a share within a target, from
+the load as it will come. Simulator only.
 """
 
 from __future__ import annotations

@@ -42,8 +42,8 @@ class Foretide:
     """``share`` of the events within ``target_s`` seconds at the least cost by ``prices``.
 
     ``slack`` is the part of the target that waiting may plan to use; the rest is for what no model
-    foresees. ``quantile`` is that of the forecast's upper bound. A queue longer than ``usual`` times
-    that part of the target is worked off within ``drain`` targets, beside what arrives.
+    foresees. ``quantile`` is that of the forecast's upper bound. A queue longer than ``usual``
+    times that part of the target is worked off within ``drain`` targets, beside what arrives.
     """
 
     def __init__(

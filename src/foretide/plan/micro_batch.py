@@ -331,7 +331,10 @@ def _reason(query: _Query, slots: float, cores: int) -> str:
             f"(target {demand.target_s:g} s)"
         )
     else:
-        text += f"; it does {view.throughput:.0f} events/s, {more.throughput:.0f} with one executor more"
+        text += (
+            f"; it does {view.throughput:.0f} events/s, "
+            f"{more.throughput:.0f} with one executor more"
+        )
     if view.drain_s > 0:
         drain = f"are worked off in {view.drain_s:.0f} s"
         if not math.isfinite(view.drain_s):

@@ -17,7 +17,7 @@ from foretide.model import Plan
 
 @dataclass
 class CapacityRequests:
-    """When each requested replica (by operator) and each executor is ready. Instants, oldest first."""
+    """When each requested replica (by operator) and each executor is ready: instants, in order."""
 
     replicas: dict[str, list[float]] = field(default_factory=dict)
     executors: list[float] = field(default_factory=list)

@@ -17,7 +17,9 @@ from foretide.spark.attach.arrivals import (
 
 
 def window_rates(reports, window_s, until_s, poll=None):
-    """Events/s of every window as a loop would read them: only reports of ended batches are known."""
+    """Events/s of every window as a loop would read them: only reports of ended batches are
+    known.
+    """
     arrivals, rates, waiting = QueryArrivals(), [], list(reports)
     for now in np.arange(window_s, until_s, window_s):
         while waiting and waiting[0].ended_at <= now:

@@ -21,8 +21,9 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession
 import foretide
 
-spark = (SparkSession.builder.master("local-cluster[2,1,768]").config("spark.executor.memory", "512m")
-         .config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "2")
+spark = (SparkSession.builder.master("local-cluster[2,1,768]")
+         .config("spark.executor.memory", "512m").config("spark.ui.enabled", "false")
+         .config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "2")
          .config("spark.ui.showConsoleProgress", "false").getOrCreate())
 spark.sparkContext.setLogLevel("OFF")
 out = sys.argv[1]
@@ -34,18 +35,29 @@ def lookup(rows):
 
 open(out + "/heavy", "w").write("0.01")
 os.mkdir(out + "/nothing")
-idle = spark.readStream.schema("id long").json(out + "/nothing").writeStream.queryName("idle").format("noop").start()
-light = spark.readStream.format("rate").option("rowsPerSecond", 5).option("numPartitions", 2).load()
-heavy = spark.readStream.format("rate").option("rowsPerSecond", 200).option("numPartitions", 2).load()
+nothing = spark.readStream.schema("id long").json(out + "/nothing")
+idle = nothing.writeStream.queryName("idle").format("noop").start()
+
+def rate(per_second):
+    source = spark.readStream.format("rate").option("rowsPerSecond", per_second)
+    return source.option("numPartitions", 2).load()
+
+def started_query(frame, name):
+    writer = frame.writeStream.queryName(name).format("noop")
+    return writer.trigger(processingTime="1 second").start()
+
+heavy = rate(200)
 queries = [
-    light.writeStream.queryName("light").format("noop").trigger(processingTime="1 second").start(),
-    heavy.mapInPandas(lookup, heavy.schema).writeStream.queryName("heavy").format("noop").trigger(processingTime="1 second").start(),
+    started_query(rate(5), "light"),
+    started_query(heavy.mapInPandas(lookup, heavy.schema), "heavy"),
 ]
 runs = [str(q.runId) for q in queries]
 # an application that is already at work
 while any(not (q.lastProgress and q.lastProgress.numInputRows) for q in queries):
     time.sleep(0.2)
-attached = foretide.attach(spark, target_latency_s=8.0, max_executors=2, mode="act", window_s=3.0, run_dir=out + "/run")
+attached = foretide.attach(
+    spark, target_latency_s=8.0, max_executors=2, mode="act", window_s=3.0, run_dir=out + "/run"
+)
 started = time.time()
 advised = attached.advised.wait(60)
 first_advice_s = time.time() - started
@@ -63,7 +75,8 @@ open(out + "/heavy", "w").write("2.2")
 came = wait_for(2)
 attached.stop()
 print(json.dumps({
-    "advised": advised, "first_advice_s": first_advice_s, "gone": gone, "came": came, "advice": attached.advice,
+    "advised": advised, "first_advice_s": first_advice_s, "gone": gone, "came": came,
+    "advice": attached.advice,
     "active": [q.isActive for q in queries], "same_runs": [str(q.runId) for q in queries] == runs,
 }), flush=True)
 for q in [*queries, idle]:
@@ -75,8 +88,12 @@ spark.stop()
 @pytest.mark.spark
 def test_two_ordinary_queries_get_advice_and_an_executor_goes_and_comes(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", APPLICATION, str(tmp_path)], capture_output=True, text=True, timeout=400, check=False
-    )  # fmt: skip
+        [sys.executable, "-c", APPLICATION, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines, done.stderr[-3000:]
     outcome = json.loads(lines[-1])

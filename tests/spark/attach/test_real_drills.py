@@ -1,5 +1,5 @@
-"""Failure drills of attach on real Spark: an executor is killed, a query restarts under a new run id,
-the loop starts anew. Executors are never fewer because of it.
+"""Failure drills of attach on real Spark: an executor is killed, a query restarts under a new run
+id, the loop starts anew. Executors are never fewer because of it.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""The probe's arithmetic on one operator without Spark: what came before the first window, estimates,
-batches that still run.
+"""The probe's arithmetic on one operator without Spark: what came before the first window,
+estimates, batches that still run.
 """
 
 from types import SimpleNamespace

@@ -38,23 +38,47 @@ def test_the_topology_of_splits_joins_and_loops(pipeline: Pipeline) -> None:
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda p: p.operator(inputs="nobody", name="b")(same), "reads from 'nobody', which does not exist; known: src, a"),
-        (lambda p: p.operator(inputs="a", name="b")(same), "output 'None' of 'a', which does not exist; write 'a:NAME'.*good, bad"),
+        (
+            lambda p: p.operator(inputs="nobody", name="b")(same),
+            "reads from 'nobody', which does not exist; known: src, a",
+        ),
+        (
+            lambda p: p.operator(inputs="a", name="b")(same),
+            "output 'None' of 'a', which does not exist; write 'a:NAME'.*good, bad",
+        ),
         (lambda p: p.operator(inputs="a:ugly", name="b")(same), "output 'ugly' of 'a'"),
         (lambda p: p.operator(inputs="src", name="a")(same), "already has a part named 'a'"),
         (lambda p: p.sink("src", inputs="a:good"), "already has a part named 'src'"),
         (lambda p: p.operator(inputs=["a:good", "a:bad"], name="b")(same), "lists input 'a' twice"),
         (lambda p: p.operator(inputs=[], name="b")(same), "has no inputs"),
-        (lambda p: p.operator(inputs={"src": "id > 1"}, name="b")(same), "an operator reads it, whole"),
+        (
+            lambda p: p.operator(inputs={"src": "id > 1"}, name="b")(same),
+            "an operator reads it, whole",
+        ),
         (lambda p: p.sink("out", inputs=["a:good", "src"]), "one sink per input"),
         (lambda p: p.sink("out", inputs="src"), "an operator reads it, whole"),
-        (lambda p: p.operator(inputs="src", name="b", min_replica=2), "unknown operator setting 'min_replica'; did you mean"),
-        (lambda p: p.operator(inputs="src", name="b", on_error="ignore"), "unknown on_error 'ignore'"),
-        (lambda p: p.operator(inputs="src", name="b", grouping="shufle"), "unknown grouping 'shufle'; did you mean 'shuffle'"),
-        (lambda p: p.operator(inputs="src", name="b", stateful=True), "'stateful' is for DataFrame functions"),
-        (lambda p: p.frame(inputs="src", name="b", on_error="divert"), "cannot divert single events"),
+        (
+            lambda p: p.operator(inputs="src", name="b", min_replica=2),
+            "unknown operator setting 'min_replica'; did you mean",
+        ),
+        (
+            lambda p: p.operator(inputs="src", name="b", on_error="ignore"),
+            "unknown on_error 'ignore'",
+        ),
+        (
+            lambda p: p.operator(inputs="src", name="b", grouping="shufle"),
+            "unknown grouping 'shufle'; did you mean 'shuffle'",
+        ),
+        (
+            lambda p: p.operator(inputs="src", name="b", stateful=True),
+            "'stateful' is for DataFrame functions",
+        ),
+        (
+            lambda p: p.frame(inputs="src", name="b", on_error="divert"),
+            "cannot divert single events",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_are_sentences(pipeline: Pipeline, declare: Any, message: str) -> None:
     def declared() -> None:
         declare(pipeline)

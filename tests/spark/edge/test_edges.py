@@ -193,8 +193,11 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         owner, _, method = name.rpartition(".")
         real = getattr(os if owner == "os" else Path, method)
         monkeypatch.setattr(
-            name, lambda path, *rest, real=real, method=method: (seen.append(method), real(path, *rest))[1]
-        )  # fmt: skip
+            name,
+            lambda path, *rest, real=real, method=method: (seen.append(method), real(path, *rest))[
+                1
+            ],
+        )
     return seen
 
 

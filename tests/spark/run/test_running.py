@@ -301,18 +301,41 @@ def test_a_failing_event_stops_the_pipeline_with_its_sentence(
 @pytest.mark.parametrize(
     ("declare", "message"),
     [
-        (lambda p: p.operator(inputs="a", name="b", schema="id lon")(str), "operator 'b': schema 'id lon' cannot be read"),
-        (lambda p: p.operator(inputs="a", name="b", key="colour")(str), "key column 'colour' is not among"),
-        (lambda p: p.operator(inputs="a", name="b", schema="_at double")(str), "column '_at' is reserved"),
+        (
+            lambda p: p.operator(inputs="a", name="b", schema="id lon")(str),
+            "operator 'b': schema 'id lon' cannot be read",
+        ),
+        (
+            lambda p: p.operator(inputs="a", name="b", key="colour")(str),
+            "key column 'colour' is not among",
+        ),
+        (
+            lambda p: p.operator(inputs="a", name="b", schema="_at double")(str),
+            "column '_at' is reserved",
+        ),
         (lambda p: p.operator(inputs={"a": "colour = 1"}, name="b")(str), "which Spark refuses"),
-        (lambda p: p.operator(inputs=["a", "events"], name="b")(str), "'b' cannot read from 'events': 'at' is double"),
-        (lambda p: p.frame(inputs="a", name="b")(lambda f: f.select("colour")), "operator 'b' fails on its input's columns"),
+        (
+            lambda p: p.operator(inputs=["a", "events"], name="b")(str),
+            "'b' cannot read from 'events': 'at' is double",
+        ),
+        (
+            lambda p: p.frame(inputs="a", name="b")(lambda f: f.select("colour")),
+            "operator 'b' fails on its input's columns",
+        ),
         (lambda p: p.frame(inputs="a", name="b")(lambda f: 3), "must return a DataFrame"),
-        (lambda p: p.frame(inputs="a", name="b")(lambda f: f.select(sf.lit(1).alias("_to"))), "'b': column '_to' is reserved"),
+        (
+            lambda p: p.frame(inputs="a", name="b")(lambda f: f.select(sf.lit(1).alias("_to"))),
+            "'b': column '_to' is reserved",
+        ),
         (lambda p: p.source("c", lambda s: s.range(3)), "must give a streaming DataFrame"),
-        (lambda p: p.source("c", lambda s: s.readStream.format("rate").load().withColumn("_key", sf.lit(1))), "'c': column '_key' is"),
+        (
+            lambda p: p.source(
+                "c", lambda s: s.readStream.format("rate").load().withColumn("_key", sf.lit(1))
+            ),
+            "'c': column '_key' is",
+        ),
     ],
-)  # fmt: skip
+)
 def test_mistakes_that_spark_finds_are_errors_before_anything_starts(
     spark: SparkSession, tmp_path: Path, declare: Any, message: str
 ) -> None:

@@ -5,9 +5,9 @@ target and ``1 - share`` what the promise allows,
 
     level <- clip(level + rate * (late - (1 - share)), least, most)
 
-so that a window in which all are late raises it by ``rate`` and one without any lowers it by ``rate
-* (1 - share)``: it rests where the promise is kept exactly, and a burst is answered at once. 0 plans
-for the expected rate, 1 for the upper quantile of the forecast.
+so that a window in which all are late raises it by ``rate`` and one without any lowers it by
+``rate * (1 - share)``: it rests where the promise is kept exactly, and a burst is answered at once.
+0 plans for the expected rate, 1 for the upper quantile of the forecast.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The least replicas whose waiting times keep a promise, for all operators at once.
 
-Record at a time: the wait of an event in a GI/G/k queue exceeds t with probability about ``C(k, a) *
-exp(-(k - a) * t / (variability * s))``, with a busy replicas, s seconds of service and Erlang's C
+Record at a time: the wait of an event in a GI/G/k queue exceeds t with probability about ``C(k, a)
+* exp(-(k - a) * t / (variability * s))``, with a busy replicas, s seconds of service and Erlang's C
 (exact for M/M/k; Allen-Cunneen's factor else). So the wait that a share q stays below is ``ln(C /
 (1 - q)) * variability * s / (k - a)``, 0 when C is below 1 - q. The waits of an event's operators
 add up; the target less the service times is divided among them by marginal benefit: each further

@@ -1,11 +1,11 @@
 """Arrivals at a query's sources over time, from what its progress reports say.
 
-Spark reports a micro-batch when it has ended, so counting events then reads a steady load as bursts.
-What a report does say exactly is how far its sources had come when the batch was *planned*: Kafka's
-newest offsets, and for every other source the events of the batch itself, which came between the
-planning of the last batch and that of this one. Each report is therefore one point (instant,
-events so far) of a cumulative curve. Between points the curve is linear; after the last one it goes
-on at the last known rate, until the source turns out to be silent.
+Spark reports a micro-batch when it has ended, so counting events then reads a steady load as
+bursts. What a report does say exactly is how far its sources had come when the batch was *planned*:
+Kafka's newest offsets, and for every other source the events of the batch itself, which came
+between the planning of the last batch and that of this one. Each report is therefore one point
+(instant, events so far) of a cumulative curve. Between points the curve is linear; after the last
+one it goes on at the last known rate, until the source turns out to be silent.
 
 Pure: no Spark, no clock.
 """

@@ -76,7 +76,9 @@ class BatchReport:
 
 
 def parsed(progress: Mapping[str, Any]) -> BatchReport:
-    """A batch from Spark's progress report (its JSON form). A query without a name goes by its id."""
+    """A batch from Spark's progress report (its JSON form). A query without a name goes by its
+    id.
+    """
     duration_ms = progress["durationMs"]
     started_at = _instant(progress["timestamp"])
     states = progress.get("stateOperators") or ()

@@ -71,7 +71,8 @@ _KEYS: dict[str, tuple[str, Callable[[str], Any]]] = {
 def settings_of(conf: Mapping[str, str]) -> AttachSettings:
     """Settings from a Spark configuration. Times are in seconds; per-query settings are lists.
 
-    >>> s = settings_of({"spark.foretide.target": "5", "spark.foretide.targets": "clean:2,report:60"})
+    >>> by_query = "clean:2,report:60"
+    >>> s = settings_of({"spark.foretide.target": "5", "spark.foretide.targets": by_query})
     >>> s.target_latency_s, s.targets
     (5.0, {'clean': 2.0, 'report': 60.0})
     """

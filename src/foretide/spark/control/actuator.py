@@ -1,4 +1,6 @@
-"""The actuator: replicas of operators from their next micro-batch on, and executors to hold them."""
+"""The actuator: replicas of operators from their next micro-batch on, and executors to hold
+them.
+"""
 
 from __future__ import annotations
 

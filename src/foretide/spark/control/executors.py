@@ -76,7 +76,9 @@ class ExecutorPool:
 
     @property
     def cores(self) -> int:
-        """Cores of one executor: the setting, else those of the first one; 1 while there is none."""
+        """Cores of one executor: the setting, else those of the first one; 1 while there is
+        none.
+        """
         self._cores = self._cores or max((e.cores for e in self.infos()), default=0)
         return self._cores or 1
 

@@ -1,4 +1,6 @@
-"""The Java process behind Spark: whether one can start, which signals reach it, whether it ended."""
+"""The Java process behind Spark: whether one can start, which signals reach it, whether it
+ended.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The one seam to Spark's JVM that is not public API: executors, task metrics of jobs, newest offsets
-of Kafka sources.
+"""The one seam to Spark's JVM that is not public API: executors, task metrics of jobs, newest
+offsets of Kafka sources.
 
 Everything here returns plain records and is called by nothing else than ``ExecutorPool`` and the
 attached probe, so that a new Spark version is checked in one file. Seen to work from Spark 3.5 to
@@ -22,7 +22,9 @@ DRIVER = "driver"
 
 @dataclass(frozen=True, slots=True)
 class ExecutorInfo:
-    """One executor as Spark's status store lists it; ``task_s`` are task seconds since its start."""
+    """One executor as Spark's status store lists it; ``task_s`` are task seconds since its
+    start.
+    """
 
     name: str
     cores: int
@@ -107,7 +109,9 @@ class SparkJvm:
         return bool(self._context.requestTotalExecutors(total, 0, no_hosts))
 
     def decommission(self, name: str) -> bool:
-        """No new task goes to the executor; it exits once its tasks are done and its blocks moved."""
+        """No new task goes to the executor; it exits once its tasks are done and its blocks
+        moved.
+        """
         info = self._jvm.org.apache.spark.scheduler.ExecutorDecommissionInfo(
             "given back by foretide", self._scala("scala.None")
         )
@@ -162,8 +166,8 @@ class SparkJvm:
         )
 
     def latest_offsets(self, query: Any) -> list[Mapping[str, int]] | None:
-        """The newest offsets of each Kafka source of a query, by ``topic/partition``, asked over the
-        source's own connection; None when some source is not Kafka or the call is not there.
+        """The newest offsets of each Kafka source of a query, by ``topic/partition``, asked over
+        the source's own connection; None when some source is not Kafka or the call is not there.
 
         Only through Kafka's AdminClient, which may be used by several threads. A source that was
         set to fetch offsets with a consumer is left alone: a second thread would fail its query.

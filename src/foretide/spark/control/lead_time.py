@@ -1,7 +1,7 @@
 """Lead time of executors: seconds from asking the cluster manager until an executor is registered.
 
-Measured whenever executors are asked for, by cluster manager, and remembered across runs in one JSON
-file, so that the next run knows it before it has asked for anything.
+Measured whenever executors are asked for, by cluster manager, and remembered across runs in one
+JSON file, so that the next run knows it before it has asked for anything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _decoder = msgspec.json.Decoder(dict[str, list[float]])
 def cluster_manager(master: str) -> str:
     """The kind of cluster behind a master address.
 
-    >>> [cluster_manager(m) for m in ("local[4]", "local-cluster[2,1,768]", "spark://h:7077", "yarn")]
+    >>> masters = ("local[4]", "local-cluster[2,1,768]", "spark://h:7077", "yarn")
+    >>> [cluster_manager(m) for m in masters]
     ['local', 'local-cluster', 'standalone', 'yarn']
     >>> cluster_manager("k8s://https://h:6443")
     'kubernetes'

@@ -47,14 +47,14 @@ KEPT = 10_000
 
 @dataclass(frozen=True)
 class LiveRun:
-    """What to run and where: ``folder`` holds the journal, Spark's log, what directory sinks hold in
-    ``output/``, and edges and checkpoints in ``pipeline/``.
+    """What to run and where: ``folder`` holds the journal, Spark's log, what directory sinks hold
+    in ``output/``, and edges and checkpoints in ``pipeline/``.
 
     ``until_idle`` ends the run when every generated load has come to its end and nothing waits any
     more. ``preload`` names modules that the operators' functions need, loaded once instead of in
     every worker. ``share`` of the events is promised within the target; ``spark_settings`` win over
-    Foretide's own. ``past`` is the load until now, for forecasters to learn from; it may depend on the
-    seconds since the pipeline's first start.
+    Foretide's own. ``past`` is the load until now, for forecasters to learn from; it may depend on
+    the seconds since the pipeline's first start.
     """
 
     pipeline: Pipeline
@@ -88,9 +88,9 @@ class LiveRun:
         """Run until SIGINT, SIGTERM or ``steps`` windows; what ran and its newest decisions (the
         journal holds all of them). Raises PipelineFailed when an operator does.
 
-        ``started`` is called once the first queries run; ``observe`` after every window, ``stopping``
-        when the loop has ended and batches under way have not, ``ended`` when the queries have
-        stopped. Without ``spark`` a session is made and stopped again.
+        ``started`` is called once the first queries run; ``observe`` after every window,
+        ``stopping`` when the loop has ended and batches under way have not, ``ended`` when the
+        queries have stopped. Without ``spark`` a session is made and stopped again.
         """
         own = spark is None
         if spark is None:

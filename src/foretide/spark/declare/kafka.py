@@ -1,9 +1,9 @@
 """Kafka topics as sources and sinks of a pipeline.
 
 A source reads with Spark's own connector. Events come from JSON or Avro values, or are the record's
-plain columns; their stamp is the record's timestamp. A record that does not parse is marked, and the
-operator that reads the source treats it as it treats an event its function fails on. Offsets are
-counted, so what waits in the topic is exact.
+plain columns; their stamp is the record's timestamp. A record that does not parse is marked, and
+the operator that reads the source treats it as it treats an event its function fails on. Offsets
+are counted, so what waits in the topic is exact.
 
 A sink writes JSON values or plain columns. Options go to Spark and to the Kafka client untouched;
 they hold passwords, so nothing here prints them.
@@ -197,14 +197,15 @@ def kafka(
     max_events_per_batch: int | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Kafka:
-    """``kafka(topic, servers)`` is a source or a sink; ``kafka(servers)`` carries a pipeline's edges.
+    """``kafka(topic, servers)`` is a source or a sink; ``kafka(servers)`` carries a pipeline's
+    edges.
 
     ``schema`` describes the values: columns for JSON (``"id long, text string"``), an Avro schema
     for ``format="avro"``. Without it a source gives ``key``, ``value`` (as text), ``topic``,
     ``partition``, ``offset`` and ``timestamp``, and a sink takes ``value`` and perhaps ``key`` and
     ``partition``. ``starting`` counts at the pipeline's first start: ``"latest"``, ``"earliest"``,
-    an instant, or an offset per partition. ``options`` go to Spark's connector and, those that begin
-    with ``kafka.``, to the Kafka client, untouched.
+    an instant, or an offset per partition. ``options`` go to Spark's connector and, those that
+    begin with ``kafka.``, to the Kafka client, untouched.
 
     >>> kafka("clicks", "broker:9092", schema="id long").format
     'json'

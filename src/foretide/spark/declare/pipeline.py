@@ -260,7 +260,8 @@ class Pipeline:
             traits = GROUPINGS.build(grouping).traits
             if kind == "frame" and traits.wants_reports:
                 raise InvalidConfig(
-                    f"grouping '{grouping}' needs busy time per replica, which a DataFrame function "
+                    f"grouping '{grouping}' needs busy time per replica, which a DataFrame "
+                    f"function "
                     "does not tell: use batches"
                 )
 

@@ -1,5 +1,5 @@
-"""Wiring: from the declaration to operators with known inputs and schemas. Every mistake is an error
-here.
+"""Wiring: from the declaration to operators with known inputs and schemas. Every mistake is an
+error here.
 
 Needs a session (Spark parses schemas, predicates and DataFrame functions) but starts nothing.
 """

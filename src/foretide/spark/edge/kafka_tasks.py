@@ -36,7 +36,8 @@ CHUNK_EVENTS = 2048
 CHUNK_BYTES = 400_000
 """A chunk's size at most: a broker takes records of 1 MB unless it is configured otherwise."""
 FIRST_S = 60.0
-"""How long a record that a manifest names may take to arrive before the broker is asked about it."""
+"""How long a record that a manifest names may take to arrive before the broker is asked about it.
+"""
 PLACES = pa.schema(
     [
         ("channel", pa.string()),
@@ -56,8 +57,8 @@ Config = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a chunk is: partition, offset, and the attempt that wrote it. As text it names the piece
-    in a manifest.
+    """Where a chunk is: partition, offset, and the attempt that wrote it. As text it names the
+    piece in a manifest.
 
     >>> Place.parse(str(Place(3, 120, "a1")))
     Place(partition=3, offset=120, attempt='a1')
@@ -98,8 +99,8 @@ class Outlet:
 
 @dataclass(frozen=True)
 class Writing:
-    """One batch on its way into topics. ``outlets`` are by the value of the column ``_to``; ``per_chunk``
-    events fit in one chunk at most.
+    """One batch on its way into topics. ``outlets`` are by the value of the column ``_to``;
+    ``per_chunk`` events fit in one chunk at most.
     """
 
     config: Config = field(repr=False)
@@ -273,7 +274,8 @@ def _decoded(message: Any, s: Slice, schema: pa.Schema) -> Iterator[pa.RecordBat
     if headers.get("attempt", b"").decode() != s.place.attempt:
         raise PipelineFailed(
             f"{MARK}record {s.place.offset} of partition {s.place.partition} of topic {s.topic} is "
-            f"not the one that was delivered: the topic was made anew or written to by others; start "
+            f"not the one that was delivered: the topic was made anew or written to by others; "
+            f"start "
             f"the pipeline anew in another directory{MARK}"
         )
     with pa.ipc.open_stream(message.value()) as stream:
@@ -328,7 +330,8 @@ def failed(error: KafkaError, topic: str) -> PipelineFailed:
         return _gone(topic)
     elif code == KafkaError.MSG_SIZE_TOO_LARGE:
         said = (
-            f"an event is larger than topic {topic} takes: raise max.message.bytes of the topic and "
+            f"an event is larger than topic {topic} takes: raise max.message.bytes of the topic "
+            f"and "
             "kafka.message.max.bytes of the edges"
         )
     elif code in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
@@ -377,11 +380,12 @@ def _with(config: Config, more: Mapping[str, str]) -> Config:
 
 
 def evenly(pieces: Sequence[tuple[str, Place, int]], tasks: int) -> list[list[Slice]]:
-    """Chunks (topic, place, events) over ``tasks``: equal numbers of events, whatever the partitions
-    and the chunks.
+    """Chunks (topic, place, events) over ``tasks``: equal numbers of events, whatever the
+    partitions and the chunks.
 
     >>> a, b = Place(0, 7, "x"), Place(1, 9, "y")
-    >>> [[(s.place.offset, s.start, s.end) for s in t] for t in evenly([("t", a, 4), ("t", b, 2)], 2)]
+    >>> shares = evenly([("t", a, 4), ("t", b, 2)], 2)
+    >>> [[(s.place.offset, s.start, s.end) for s in t] for t in shares]
     [[(7, 0, 3)], [(7, 3, 4), (9, 0, 2)]]
     """
     total = sum(events for _, _, events in pieces)

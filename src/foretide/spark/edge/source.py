@@ -1,11 +1,12 @@
 """The streaming source behind an operator's incoming edges: decides which delivered files the next
 micro-batch takes.
 
-Admission control is here: a batch takes as many events as the operator's replicas can work off in about
-two triggers (a limit that the running pipeline renews in a small file), so that a change of
+Admission control is here: a batch takes as many events as the operator's replicas can work off in
+about two triggers (a limit that the running pipeline renews in a small file), so that a change of
 replicas takes effect soon even behind a large backlog. A batch starts when events were delivered,
-not at fixed instants: Spark's question for new offsets waits until there are some. Most operators only take the offsets and read the
-files with Spark's own reader; stateful ones and loops read through ``read`` below.
+not at fixed instants: Spark's question for new offsets waits until there are some. Most operators
+only take the offsets and read the files with Spark's own reader; stateful ones and loops read
+through ``read`` below.
 """
 
 from __future__ import annotations

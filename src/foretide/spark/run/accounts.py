@@ -55,8 +55,9 @@ NOTHING = Partial()
 
 @dataclass
 class Window:
-    """An operator between two reads. A batch that runs at the end of a window counts there with what
-    it has done so far (``partial``), which the window of its delivery leaves out (``counted``).
+    """An operator between two reads. A batch that runs at the end of a window counts there with
+    what it has done so far (``partial``), which the window of its delivery leaves out
+    (``counted``).
     """
 
     deliveries: list[Delivery] = field(default_factory=list)
@@ -225,8 +226,8 @@ class Accounts:
             return sum(self.carried(p, name) for p in self._of(name).producers)
 
     def outside(self, name: str, at: float) -> int | None:
-        """Events that ever arrived at an operator from outside by ``at``; None when that is unknown.
-        It may ask a broker or list a folder, so it does not hold the lock.
+        """Events that ever arrived at an operator from outside by ``at``; None when that is
+        unknown. It may ask a broker or list a folder, so it does not hold the lock.
         """
         return self._of(name).outside(self.latest(name), at)
 

@@ -289,8 +289,8 @@ def _number(offset: Any) -> float | None:
 
 
 def feeds_of(frame: DataFrame, checkpoint: Checkpoint, first: int) -> list[Feed]:
-    """The feeds behind one opened source, in the order of its offsets; ``first`` is the place of its
-    first one among all of the query's.
+    """The feeds behind one opened source, in the order of its offsets; ``first`` is the place of
+    its first one among all of the query's.
     """
     leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
     feeds: list[Feed] = []

@@ -130,8 +130,8 @@ class RunFolder:
             log.warning("service times are not kept for the next start: %s", error)
 
     def saved_service_times(self) -> dict[str, float]:
-        """Busy seconds per event and operator that an earlier run learned; empty when there are none
-        that can be read.
+        """Busy seconds per event and operator that an earlier run learned; empty when there are
+        none that can be read.
         """
         try:
             saved = msgspec.json.decode(

@@ -1,8 +1,8 @@
 """How many events a batch, or a piece of one, takes: what the operator's replicas work off in two
 triggers, so that the next change of replicas takes effect soon.
 
-The edge source reads a limit from its file. Service times are kept in the run folder: a restart goes
-on with what was learned.
+The edge source reads a limit from its file. Service times are kept in the run folder: a restart
+goes on with what was learned.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What directory sinks hold, in few files: ``output/<sink>/part-<first batch>-<last batch>.parquet``.
+"""What directory sinks hold, in few files: ``output/<sink>/part-<first batch>-<last
+batch>.parquet``.
 
 A delivered batch keeps a sink's events in a folder of its own. A publisher gathers those folders,
 one file for many batches, and makes the file visible by one rename; its name says which batches it
 holds. So every event is in the output exactly once, also after a crash: a start removes the folders
-of batches that a file already holds. The folders of a gathering go at the next one, so that a reader
-who has just listed them can still read them.
+of batches that a file already holds. The folders of a gathering go at the next one, so that a
+reader who has just listed them can still read them.
 """
 
 from __future__ import annotations

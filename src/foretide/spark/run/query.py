@@ -267,7 +267,9 @@ class OperatorQuery:
         self.channels.write_sinks(frame.sparkSession, self.outbox, batch)
 
     def _forget(self, batch: int) -> None:
-        """Remove what an earlier batch consumed: Spark has committed it when the next one starts."""
+        """Remove what an earlier batch consumed: Spark has committed it when the next one
+        starts.
+        """
         if batch >= 0 and (self.checkpoint.root / "offsets" / str(batch)).exists():
             if self._use.folder.durability == "power":
                 self.checkpoint.settle(batch)
@@ -374,7 +376,9 @@ class OperatorQuery:
         )
 
     def _consumed(self, intake: Intake, events: int | None) -> dict[str, int]:
-        """Events that the batch took, per input: counted where they were, else as its offsets say."""
+        """Events that the batch took, per input: counted where they were, else as its offsets
+        say.
+        """
         generated = {s.name for s in self.wired.sources if isinstance(s.open, Generator)}
         consumed = intake.counted
         others = [s.name for s in self.wired.sources if s.name not in generated]

@@ -38,7 +38,8 @@ def check_names(path: Path, declared: Mapping[str, str | None]) -> None:
         raise InvalidConfig(
             f"{path} holds the progress of operator '{lost[0]}', which the pipeline does not have "
             f"any more, and nothing of '{new[0]}', which would take every event again. If "
-            f"'{new[0]}' is '{lost[0]}' under a new name, keep the old name or declare the operator "
+            f"'{new[0]}' is '{lost[0]}' under a new name, keep the old name or declare the "
+            f"operator "
             f"with formerly='{lost[0]}'; if it is another operator, start anew in another "
             f"directory, or remove checkpoints/{lost[0]} and edges/{lost[0]} there"
         )

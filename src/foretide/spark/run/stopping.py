@@ -14,7 +14,9 @@ STEP_S = 0.02
 
 
 class CutOff(Exception):
-    """A batch that a stop ended. Spark knows it by this text, and ends the query without an error."""
+    """A batch that a stop ended. Spark knows it by this text, and ends the query without an
+    error.
+    """
 
     def __init__(self, operator: str) -> None:
         super().__init__(

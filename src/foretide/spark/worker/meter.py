@@ -1,4 +1,5 @@
-"""What a replica measures of its own work: a report at the end of its share, and progress on the way.
+"""What a replica measures of its own work: a report at the end of its share, and progress on the
+way.
 
 Spark passes accumulators on when a task ends. A task of minutes therefore also writes its progress
 to a small file, about once a second.

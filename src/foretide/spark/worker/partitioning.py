@@ -38,8 +38,8 @@ def spread(
     """The same events in ``replicas`` partitions; partition id = replica id. A grouping that learns
     costs adds the column ``_key``.
 
-    Keys are made of the columns ``by``, or of the whole event; ``spent`` is called with the seconds a
-    task took to assign.
+    Keys are made of the columns ``by``, or of the whole event; ``spent`` is called with the seconds
+    a task took to assign.
     """
     learns = grouping.traits.learns_costs
     if replicas == 1 and not learns:

@@ -155,7 +155,8 @@ def _parsed(
     texts = said.drop_null().to_pylist()
     if not work.diverts:
         raise PipelineFailed(
-            f"{MARK}operator '{work.operator}': {texts[0]}; declare it with on_error='divert' to put "
+            f"{MARK}operator '{work.operator}': {texts[0]}; declare it with on_error='divert' to "
+            f"put "
             f"such records aside as dead letters{MARK}"
         )
     apart = events.filter(said.is_valid()).select([c for c in events.schema.names if c != KEY])
@@ -350,7 +351,9 @@ def _made(work: Work, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 def _fitted(
     work: Work, batch: pa.RecordBatch, part: pa.RecordBatch, output: str | None
 ) -> pa.RecordBatch:
-    """The user's batch in the written schema: stamps carried over, columns of other outputs empty."""
+    """The user's batch in the written schema: stamps carried over, columns of other outputs
+    empty.
+    """
     arrays = []
     for f in work.schema:
         if f.name == OUT:

@@ -49,7 +49,7 @@ def verdict(name: str, series: list[float], unit: str, slack: float = 0.0) -> bo
     first, last = max(series[:fifth]), statistics.median(series[-fifth:])
     flat = last <= FLAT * first + slack
     moments = [series[min(len(series) - 1, i * len(series) // 4)] for i in range(5)]
-    figures = ", ".join(f"{v:,.1f}" for v in moments)
+    figures = ", ".join(f"{v:,.4g}" for v in moments)
     print(f"  {name}: {figures} {unit}: {'flat' if flat else 'GROWS'}", flush=True)
     return flat
 

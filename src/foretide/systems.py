@@ -258,8 +258,8 @@ _BUILT_IN = (
         "Foretide",
         "micro-batch",
         {"unit": "executors"},
-        forecaster="auto",
-        cadence=Cadence(horizon_s=30.0, scope="operators"),
+        forecaster="levels",
+        cadence=Cadence(after_lead_s=5.0, lookback=300, scope="operators"),
     ),
     System(
         "srea",

@@ -127,6 +127,16 @@ def test_a_forecast_is_planned_for_as_far_ahead_as_an_executor_takes():
     assert (planner.plan(ONE, query.history, {"q": near}).executors or 0) >= 3
 
 
+def test_the_upper_quantile_counts_where_events_cannot_wait_for_an_executor():
+    ahead = {"q": Forecast((60.0,) * 12, (240.0,) * 12)}
+    for lead_s, executors in ((5.0, 1), (40.0, 4)):
+        query = WatchedQuery(lambda t: 60.0, lead_s=lead_s)
+        planner = executors_only()
+        followed(query, 60.0, planner)
+        plan = planner.plan(ONE, query.history, ahead)
+        assert abs((plan.executors or 0) - executors) <= 1
+
+
 def test_it_goes_on_with_what_it_learned():
     query = WatchedQuery(lambda t: 60.0)
     planner = executors_only()

@@ -19,11 +19,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from foretide.errors import NotReady
 from foretide.history import History
 from foretide.model import BatchRun, Forecast, Plan, Sample, Snapshot, StageRun
 from foretide.plan.batch_latency import BEST_SHARE, Demand, Outlook, keeps, limit_sentence, outlook
 from foretide.plan.batch_model import BatchModel
+from foretide.plan.promise.level import Level
 from foretide.topology import Topology
 
 HEADROOM = 1.05
@@ -32,6 +35,8 @@ SLACK = 1.2
 """... and given back when fewer would do at this multiple."""
 UNKNOWN_LEAD_S = 30.0
 """Lead time of an executor while none was measured."""
+WAITING = 0.8
+"""Part of the target that events may wait for an executor on its way."""
 LAST = 20
 """Windows over which a limit on the events of a batch is looked for."""
 
@@ -72,6 +77,7 @@ class MicroBatch:
         self.targets = targets or {}
         self.priorities = priorities or {}
         self._models: dict[str, BatchModel] = {}
+        self._level = Level(share)
         self._learned_at = -math.inf
         self._asked: int | None = None
         self._wanted: deque[tuple[float, int]] = deque(maxlen=1000)
@@ -79,6 +85,8 @@ class MicroBatch:
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         latest = history.latest
         self._learn(history)
+        if latest.latency is not None:
+            self._level.see(latest.latency.count, latest.latency.within)
         queries = [self._query(n, history, forecasts.get(n)) for n in topology.names]
         executors, waits = self._executors(queries, latest)
         replicas, reasons = {}, {}
@@ -106,10 +114,12 @@ class MicroBatch:
         return {q.name: self._view(q, queries, slots).latency_s for q in queries}
 
     def state(self) -> dict[str, Any]:
-        return {"models": {name: model.state() for name, model in self._models.items()}}
+        models = {name: model.state() for name, model in self._models.items()}
+        return {"models": models, **self._level.state()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self._models = {n: BatchModel.restored(s) for n, s in state["models"].items()}
+        self._level.restore(state)
 
     def _learn(self, history: History) -> None:
         """Batches of the windows that were not learned from yet. Slots that other queries kept busy
@@ -138,20 +148,31 @@ class MicroBatch:
             raise NotReady(f"query '{name}' has not finished a batch yet: its cost is unknown")
         latest = history.latest
         sample = latest.samples[name]
-        steps = math.ceil(self._lead_s(latest) / latest.window_s) + 1
-        rate = max(
-            sample.arrived / latest.window_s,
-            max(ahead.mean[:steps]) if ahead else 0.0,
-        )
+        target_s = self.targets.get(name, self.target_s)
         demand = Demand(
-            rate,
+            max(sample.arrived / latest.window_s, self._expected(ahead, latest, target_s)),
             sample.backlog,
             _trigger_s(history, name),
             _batch_limit(history, name),
-            self.targets.get(name, self.target_s),
+            target_s,
             self.share,
         )
         return _Query(name, model, demand)
+
+    def _expected(self, ahead: Forecast | None, latest: Snapshot, target_s: float) -> float:
+        """The highest rate until an executor asked for now works. Where events may wait that long,
+        the forecast's mean is enough; else it is raised towards the upper quantile by the level
+        that the measured share of events in time moves.
+        """
+        if ahead is None:
+            return 0.0
+        lead_s = self._lead_s(latest)
+        steps = math.ceil(lead_s / latest.window_s) + 1
+        mean = np.array(ahead.mean[:steps])
+        if ahead.upper is None or lead_s <= WAITING * target_s:
+            return float(mean.max())
+        upper = np.array(ahead.upper[:steps])
+        return float((mean + self._level.value * (upper - mean)).max())
 
     @staticmethod
     def _lead_s(latest: Snapshot) -> float:

@@ -112,7 +112,7 @@ def test_an_operator_that_did_nothing_is_an_error():
         fitted(PIPELINE.topology, [quiet])
 
 
-def test_windows_that_do_not_tell_of_batches_are_an_error():
+def test_windows_without_batch_durations_are_an_error():
     events = Simulation(PIPELINE, Load("steady", np.full(10, 50.0)), window_s=10.0).read(10.0)
-    with pytest.raises(NotReady, match="how long the batches of operator 'parse' took"):
+    with pytest.raises(NotReady, match="no batch durations of operator 'parse'"):
         fitted(PIPELINE.topology, [events])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from environments import EVERY_CHECK, Harness
+from environments import EVERY_CHECK, Harness, check_events_are_neither_lost_nor_invented
 from pyspark.sql import SparkSession
 
 from foretide.errors import NotReady
@@ -20,10 +20,11 @@ from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.probe import PipelineProbe
 
 pytestmark = pytest.mark.spark
+QUIET_S = 20
 
 
 class OnSpark:
-    """A chain of two operators that has taken in a burst of 200 events."""
+    """A chain of two operators that takes in a burst of 200 events."""
 
     def __init__(self, running: Running) -> None:
         self.running = running
@@ -38,10 +39,9 @@ class OnSpark:
         return time.time()
 
 
-@pytest.fixture
-def on_spark(spark: SparkSession, tmp_path: Path) -> Iterator[OnSpark]:
+def pipeline(load: Load) -> Pipeline:
     p = Pipeline("p", trigger_s=0.1)
-    p.source("events", Generator(Load("burst", np.array([200.0]), 0.01)))
+    p.source("events", Generator(load))
 
     @p.operator(inputs="events", schema="id long", max_replicas=4)
     def first(event: dict[str, Any]) -> dict[str, Any]:
@@ -52,10 +52,18 @@ def on_spark(spark: SparkSession, tmp_path: Path) -> Iterator[OnSpark]:
         return event
 
     p.sink("out", inputs="second")
-    with Running(p, spark, tmp_path) as running:
-        yield OnSpark(running)
+    return p
 
 
 @EVERY_CHECK
-def test_environment(on_spark: OnSpark, check: Callable[[Harness], None]) -> None:
-    check(on_spark)
+def test_environment(spark: SparkSession, tmp_path: Path, check: Callable[[Harness], None]) -> None:
+    """Where events are counted the burst comes after the first read, which starts the counting."""
+    counted = check is check_events_are_neither_lost_nor_invented
+    load = Load("burst", np.append(np.zeros(QUIET_S if counted else 0), 200.0))
+    with Running(pipeline(load), spark, tmp_path) as running:
+        on_spark = OnSpark(running)
+        if counted:
+            assert time.time() < running.started_at + QUIET_S, (
+                "the burst came before the first read"
+            )
+        check(on_spark)

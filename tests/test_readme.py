@@ -116,3 +116,9 @@ def test_links_lead_somewhere(page: str) -> None:
     text = re.sub(r"```.*?```", "", (ROOT / page).read_text(), flags=re.DOTALL)
     links = [link for link in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in link]
     assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
+
+
+def test_the_page_about_pipelines_shows_the_example_as_it_ships() -> None:
+    page = (ROOT / "docs" / "your-own-pipeline.md").read_text()
+    shown = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0]
+    assert shown in (ROOT / "src" / "foretide" / "examples" / "words.py").read_text()

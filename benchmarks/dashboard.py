@@ -177,7 +177,7 @@ def large(folder: Path, window_s: float) -> None:
             book.append(replace(last, at=86400 + i * window_s))
             begun, state, known = time.perf_counter(), watch.tail.state, watch.tail.index.total
             watch.tail.advance()
-            watch.tell(state, known)
+            watch.publish(state, known)
             ticks.append(1000 * (time.perf_counter() - begun))
     _, event = watch.hub.since(watch.hub.number - 1)
     print(

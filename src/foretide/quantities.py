@@ -120,8 +120,8 @@ def latency(
     ``weights`` are the events each age stands for (None: one). ``mean_s`` is the exact mean, where
     it is known better than from the ages. With ``mergeable`` the record holds the distribution too.
 
-    >>> found = latency(np.array([1.0, 3.0]), target_s=2.0)
-    >>> found.mean_ms, found.p50_ms, found.p99_ms, found.within
+    >>> record = latency(np.array([1.0, 3.0]), target_s=2.0)
+    >>> record.mean_ms, record.p50_ms, record.p99_ms, record.within
     (2000.0, 1000.0, 3000.0, 1.0)
     """
     count = float(ages_s.size if weights is None else weights.sum())

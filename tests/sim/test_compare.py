@@ -165,4 +165,5 @@ def test_every_app_runs_in_the_simulator_and_every_figure_is_measured(a: App) ->
     assert len(record.snapshots) == 10
     assert record.offered().sum() == pytest.approx(short.total, rel=0.1)
     unknown = {k for k, v in figures(record).as_dict().items() if v is None}
+    unknown -= {"target_cost_ratio"}  # only a comparison has the cheapest schedule for the target
     assert unknown == (set() if summarize(record).short is None else {"saved_resources"})

@@ -30,11 +30,11 @@ def test_a_tick_holds_the_new_points_and_only_notable_decisions(tmp_path: Path) 
     made = [next(run) for _ in range(30)]
     watch = JournalWatch(journal, lambda: 0.0, streams=1)
     watch.tail.advance()
-    watch.tell(None, 0)
+    watch.publish(None, 0)
     before, known = watch.tail.state, watch.tail.index.total
     made += [next(run) for _ in range(5)]
     watch.tail.advance()
-    watch.tell(before, known)
+    watch.publish(before, known)
     ((name, tick),) = events(watch.hub.since(watch.hub.number - 1)[1])
     assert name == "tick"
     assert tick["points"]["at"] == [d.at for d in made[-5:]]  # type: ignore[index]
@@ -47,7 +47,7 @@ def test_many_new_windows_are_told_as_a_whole(tmp_path: Path) -> None:
     tweets(tmp_path / "journal.jsonl", 40)
     watch = JournalWatch(tmp_path / "journal.jsonl", lambda: 0.0, streams=1)
     watch.tail.advance()
-    watch.tell(None, 0)
+    watch.publish(None, 0)
     ((name, state),) = events(watch.hub.since(watch.hub.number - 1)[1])
     assert name == "state"
     assert len(state["recent"]["at"]) == 40  # type: ignore[index]
@@ -59,20 +59,20 @@ def test_the_switch_and_the_end_of_growth_are_told_too(tmp_path: Path) -> None:
     watch = JournalWatch(tmp_path / "journal.jsonl", lambda: now[0], streams=1)
     watch.tail.advance()
     now[0] = watch.tail.grown_at + 49
-    watch.tell(None, 0)
+    watch.publish(None, 0)
     assert watch.state().now.live
     now[0] += 2  # five windows of 10 s
     number, state = watch.hub.number, watch.tail.state
-    watch.tell(state, 20)
+    watch.publish(state, 20)
     assert not watch.state().now.live
     with ModeSwitch(tmp_path / "control.json", "act"):
-        watch.tell(state, 20)
+        watch.publish(state, 20)
         assert watch.state().now.asked_mode == "act"
     assert watch.hub.number == number + 2
-    watch.tell(state, 20)
-    watch.tell(state, 20)
+    watch.publish(state, 20)
+    watch.publish(state, 20)
     assert watch.hub.number == number + 3  # the switch went away; then nothing happened
-    watch.tell(state, 20, keep_alive=True)
+    watch.publish(state, 20, keep_alive=True)
     assert watch.hub.since(number + 3)[1] == b": keep-alive\n\n"
 
 

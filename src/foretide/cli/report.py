@@ -29,8 +29,8 @@ def command(
 
 
 def close(journal: Path) -> None:
-    """The report of a run that just ended, beside its journal; a run too short to report is told so
-    and is no failure.
+    """Write the report of a run that just ended beside its journal. A run too short for a report
+    prints the reason and is no failure.
     """
     try:
         _write(journal, _beside(journal))

@@ -34,7 +34,7 @@ class ReplicaChange:
 
 @dataclass(frozen=True, slots=True)
 class NotableDecision:
-    """One decision worth telling: it changed something, or failed. ``at_s`` counts from the run's
+    """One decision worth showing: it changed something, or failed. ``at_s`` counts from the run's
     start.
     """
 
@@ -100,12 +100,12 @@ class Summary:
 
 def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISIONS) -> Summary:
     """The record at no more than ``points`` points and with the last ``decisions`` steps worth
-    telling.
+    showing.
     """
     windows = len(record.snapshots)
     per_point = max(1, -(-windows // points))
     names = record.topology.names
-    found = figures(record)
+    result = figures(record)
     started_at = record.snapshots[0].at - record.window_s if windows else 0.0
     steps = [
         s
@@ -121,7 +121,7 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
 
     at_s = np.array([s.at - started_at for s in record.snapshots])
     return Summary(
-        found,
+        result,
         optimum_cost(record),
         record.account.changes_paid,
         started_at,
@@ -149,7 +149,7 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
         balance=_balances(record),
         steps=tuple(steps[-decisions:]),
         steps_left_out=max(0, len(steps) - decisions),
-        short=saving(record.account, found.slo_share).short,
+        short=saving(record.account, result.slo_share).short,
         share=record.account.promise.least,
         shared_slots=record.shared_slots,
     )
@@ -185,25 +185,25 @@ def balance(samples: Sequence[Sample], window_s: float) -> Balance | None:
     Balance(busy=(0.25, 0.15), uneven=1.25)
     """
     rows = [
-        np.sort(told)[::-1]
+        np.sort(busy_s)[::-1]
         for x in samples
-        if len(told := np.array(x.replica_busy_s or ())) > 1 and told.sum() > 0
+        if len(busy_s := np.array(x.replica_busy_s or ())) > 1 and busy_s.sum() > 0
     ]
     if not rows:
         return None
-    busy_s, windows = np.zeros(max(map(len, rows))), np.zeros(max(map(len, rows)))
+    total_s, windows = np.zeros(max(map(len, rows))), np.zeros(max(map(len, rows)))
     for row in rows:
-        busy_s[: len(row)] += row
+        total_s[: len(row)] += row
         windows[: len(row)] += 1
     return Balance(
-        tuple((busy_s / windows / window_s).tolist()),
+        tuple((total_s / windows / window_s).tolist()),
         float(np.mean([row[0] / row.mean() for row in rows])),
     )
 
 
 def _balances(record: RunRecord) -> dict[str, tuple[Balance, Balance, Balance]]:
     """Whole run, first third, last third; operators that have all of them."""
-    found = {}
+    balances = {}
     for name in record.topology.names:
         samples = [s.samples[name] for s in record.snapshots]
         part = max(1, len(samples) // 3)
@@ -211,8 +211,8 @@ def _balances(record: RunRecord) -> dict[str, tuple[Balance, Balance, Balance]]:
             balance(some, record.window_s) for some in (samples, samples[:part], samples[-part:])
         )
         if whole and first and last:
-            found[name] = whole, first, last
-    return found
+            balances[name] = whole, first, last
+    return balances
 
 
 def _step(decision: Decision, started_at: float, shared_slots: bool) -> NotableDecision | None:

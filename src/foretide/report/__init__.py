@@ -1,5 +1,5 @@
-"""The HTML report: one self-contained page for a run, a comparison or a finished live run. It asks
-nobody for anything.
+"""The HTML report: one self-contained page for a run, a comparison or a finished live run. It loads
+nothing from elsewhere.
 
 Owns what the page says; how it looks is in ``assets/``. Charts are drawn by uPlot (vendored with
 its licence).

@@ -48,72 +48,72 @@ def cell(score: Score, key: str) -> str:
     )
 
 
-def verdict(found: Leaderboard) -> str:
+def verdict(board: Leaderboard) -> str:
     """The model with the lowest error, and how much lower it is than repeating the last window."""
-    best = found.scores[0]
+    best = board.scores[0]
     error = f"MAE {best.mae:.3g}/s" if best.wape is None else f"WAPE {100 * best.wape:.2g} %"
-    sentence = f"{best.model} had the lowest error over {plural(found.horizon, 'step')}: {error}."
-    basic = next((s for s in found.scores if s.model == "basic"), None)
+    sentence = f"{best.model} had the lowest error over {plural(board.horizon, 'step')}: {error}."
+    basic = next((s for s in board.scores if s.model == "basic"), None)
     if basic is not None and basic is not best and basic.mae > 0:
         lower = percent(1 - best.mae / basic.mae)
         sentence += f" That is {lower} lower than repeating the last window."
     return sentence
 
 
-def write_forecasts(path: Path | str, load: Load, found: Leaderboard, command: str = "") -> Path:
+def write_forecasts(path: Path | str, load: Load, board: Leaderboard, command: str = "") -> Path:
     """The page as one self-contained file."""
-    return save(path, render_forecasts(load, found, command))
+    return save(path, render_forecasts(load, board, command))
 
 
-def render_forecasts(load: Load, found: Leaderboard, command: str = "") -> str:
+def render_forecasts(load: Load, board: Leaderboard, command: str = "") -> str:
     """The page as text."""
     head = "".join(f"<th>{html.escape(label)}</th>" for label, _ in COLUMNS)
     rows = "".join(
         f"<tr><td>{html.escape(s.model)}</td>"
         + "".join(f"<td>{cell(s, key)}</td>" for _, key in COLUMNS)
         + "</tr>"
-        for s in found.scores
+        for s in board.scores
     )
     facts = (
         ("load", load.name),
         ("rows", f"{len(load):,} of {load.interval_s:g} s"),
-        ("horizon", plural(found.horizon, "window")),
+        ("horizon", plural(board.horizon, "window")),
         (
             "origins",
             "every window of the last sixth"
-            if found.every == 1
-            else f"every {found.every}th window of the last sixth",
+            if board.every == 1
+            else f"every {board.every}th window of the last sixth",
         ),
     )
     parts = {
         "TITLE": html.escape(f"Forecasts of {Path(load.name).stem}"),
-        "VERDICT": html.escape(verdict(found)),
+        "VERDICT": html.escape(verdict(board)),
         "FACTS": "".join(
             f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in facts
         ),
         "TABLE": f"<thead><tr><th>model</th>{head}</tr></thead><tbody>{rows}</tbody>",
         "COMMAND": f"Made with: <code>{html.escape(command)}</code>" if command else "",
-        "DATA": json.dumps(_data(load, found), separators=(",", ":"), allow_nan=False).replace(
+        "DATA": json.dumps(_data(load, board), separators=(",", ":"), allow_nan=False).replace(
             "<", "\\u003c"
         ),
     }
     return assembled("forecast.html", parts, ("time.js", "forecast.js"))
 
 
-def _data(load: Load, found: Leaderboard) -> dict[str, Any]:
+def _data(load: Load, board: Leaderboard) -> dict[str, Any]:
     """Truth and forecasts by the window they speak of, one line per step ahead shown: the first and
     the last.
     """
-    walks = [found.walks[s.model] for s in found.scores]
-    steps = sorted({1, found.horizon})
+    walks = [board.walks[s.model] for s in board.scores]
+    steps = sorted({1, board.horizon})
     origins = np.array(walks[0].origins)
-    first, last = int(origins[0]), int(origins[-1]) + found.horizon - 1
+    first, last = int(origins[0]), int(origins[-1]) + board.horizon - 1
     windows = np.arange(max(first, last - MOST_POINTS + 1), last + 1)
     truth = np.full(last - first + 1, np.nan)
-    for step in range(found.horizon):
+    for step in range(board.horizon):
         truth[origins - first + step] = walks[0].truth[:, step]
     models = []
-    for score, walked in zip(found.scores, walks, strict=True):
+    for score, walked in zip(board.scores, walks, strict=True):
         lines: dict[str, list[Any]] = {"mean": [], "upper": []}
         for key, values in (("mean", walked.mean), ("upper", walked.upper)):
             for step in steps:
@@ -128,7 +128,7 @@ def _data(load: Load, found: Leaderboard) -> dict[str, Any]:
         "truth": series_of(_joined(truth)[windows - first]),
         "steps": steps,
         "models": models,
-        "left_out": found.left_out,
+        "left_out": board.left_out,
     }
 
 

@@ -69,7 +69,7 @@ def of_comparison(comparison: Comparison, command: str = "") -> Page:
 
 
 def of_journal(path: Path | str, command: str = "") -> Page:
-    """A page for a finished run as its journal tells it; ``path`` is the journal or the folder that
+    """A page for a finished run, from its journal; ``path`` is the journal or the folder that
     holds one.
     """
     path = Path(path)

@@ -33,6 +33,13 @@ FIGURES = (
         None,
         "cost over the cheapest schedule that covers every need; below 1: it ran short",
     ),
+    Figure(
+        "target_cost_ratio",
+        "× target optimum",
+        "ratio",
+        None,
+        "cost over the cheapest schedule that keeps the promised share within the target",
+    ),
     Figure("replica_seconds", "replica seconds", "seconds", None, "replicas times time"),
     Figure("adaptations", "changes", "count", "low", "windows in which some replicas changed"),
     Figure(

@@ -60,18 +60,18 @@ def _query(request: Request, record: type[T]) -> T:
     known = record.__struct_fields__  # type: ignore[attr-defined]
     given: Mapping[str, str] = request.query_params
     try:
-        found = msgspec.convert(
+        parameters = msgspec.convert(
             {k: v for k, v in given.items() if k in known}, record, strict=False
         )
     except msgspec.ValidationError as error:
         raise HTTPException(422, f"the query is not understood: {error}") from error
-    if isinstance(found, _DecisionsQuery):
-        numbers = [n for n in (found.since, found.before) if n is not None]
-        if not 1 <= found.limit <= PAGE_LIMIT or any(n < 0 or n > 2**53 for n in numbers):
+    if isinstance(parameters, _DecisionsQuery):
+        numbers = [n for n in (parameters.since, parameters.before) if n is not None]
+        if not 1 <= parameters.limit <= PAGE_LIMIT or any(n < 0 or n > 2**53 for n in numbers):
             raise HTTPException(
                 422, f"limit must be 1 to {PAGE_LIMIT}, since and before numbers from 0 on"
             )
-    return found
+    return parameters
 
 
 class Api:
@@ -88,7 +88,7 @@ class Api:
         if state is None:
             raise HTTPException(404, "no run yet: the journal has no first line")
         if asked.operator is not None and asked.operator not in state.names:
-            raise HTTPException(404, f"no operator is named so; known: {', '.join(state.names)}")
+            raise HTTPException(404, f"no operator has this name; known: {', '.join(state.names)}")
         return _json(state.columns(asked.range, asked.operator))
 
     async def decisions(self, request: Request) -> Response:
@@ -98,13 +98,13 @@ class Api:
         places = [(n, index.offset(n)) for n in numbers]
 
         def read() -> bytes:
-            found = [
+            page = [
                 view(n, d, shared)
                 for n, offset in places
                 if (d := read_at(path, offset)) is not None
             ]
             after = numbers[-1] + 1 if len(numbers) == asked.limit else total
-            return msgspec.json.encode(Decisions(found, max(after, asked.since or 0), first, total))
+            return msgspec.json.encode(Decisions(page, max(after, asked.since or 0), first, total))
 
         first, total = index.first, index.total
         shared = tail.state is not None and tail.state.shared_slots
@@ -126,7 +126,7 @@ class Api:
             ask_mode(self.watch.control, asked.mode)
         except (NobodyListens, JournalError) as error:
             raise HTTPException(409, str(error)) from error
-        self.watch.tell(self.watch.tail.state, self.watch.tail.index.total)
+        self.watch.publish(self.watch.tail.state, self.watch.tail.index.total)
         return _json(ModeAnswer(asked.mode))
 
     async def openapi(self, request: Request) -> Response:

@@ -108,7 +108,7 @@ _decoder = msgspec.json.Decoder(JournalLine)
 def decode(line: bytes) -> Run | DecisionLine | None:
     """What a journal line holds; None when it is torn or empty."""
     try:
-        found = _decoder.decode(line)
+        record = _decoder.decode(line)
     except (msgspec.DecodeError, ValueError):
         return None
-    return found.run or found.decision
+    return record.run or record.decision

@@ -131,7 +131,7 @@ def _mode() -> dict[str, Any]:
             "responses": {
                 "200": _answer(r.ModeAnswer, "The switch was turned."),
                 "408": _answer(r.Problem, "The body did not arrive in time."),
-                "409": _answer(r.Problem, "No loop listens, or its switch cannot be written."),
+                "409": _answer(r.Problem, "No loop is listening, or its switch cannot be written."),
                 "415": _answer(r.Problem, "The body is not application/json."),
                 "422": _answer(r.Problem, "The body is not a mode."),
                 **_refusals(),

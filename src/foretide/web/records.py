@@ -98,7 +98,7 @@ class Cost(msgspec.Struct):
 
 class Now(msgspec.Struct, kw_only=True):
     """Where the run stands. ``mode`` held in the last step; ``asked_mode`` is what the switch says,
-    null when no loop listens.
+    null when no loop is listening.
     """
 
     at: float | None = None

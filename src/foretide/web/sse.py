@@ -54,7 +54,7 @@ class Hub:
         self._advance()
 
     def restart(self) -> None:
-        """Too much changed to tell piece by piece: every reader gets the whole state."""
+        """Too much changed for single events: every reader gets the whole state."""
         self._ring.clear()
         self._advance()
 

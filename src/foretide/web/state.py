@@ -62,7 +62,7 @@ PER_OPERATOR: dict[str, Rule] = {
 
 
 class Journalled(msgspec.Struct):
-    """What a file tells besides its lines: see ``Now``."""
+    """What is known of the journal file besides its lines: see ``Now``."""
 
     asked_mode: Mode | None = None
     live: bool = False
@@ -240,13 +240,13 @@ class RunState:
         )
 
     def _latency_now(self) -> LatencyNow | None:
-        found = self._latency
-        if found is None:
+        latency = self._latency
+        if latency is None:
             return None
         return LatencyNow(
-            found.p50_ms,
-            found.p90_ms,
-            found.p99_ms,
+            latency.p50_ms,
+            latency.p90_ms,
+            latency.p99_ms,
             self._account.slo_share(),
         )
 

@@ -1,5 +1,5 @@
-"""Watch: one task per server that follows the journal and the mode switch, and tells the hub what
-changed.
+"""JournalWatch: one task per server that follows the journal and the mode switch and publishes
+changes to the hub.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Tick(msgspec.Struct):
 
 
 class JournalWatch:
-    """The journal as the server sees it. ``clock`` gives UTC seconds: it only tells whether the
-    file still grows.
+    """The journal as the server sees it. ``clock`` gives UTC seconds, for whether the file still
+    grows.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class JournalWatch:
         return State(run.info(), run.now(self._file, self.tail.index.total))
 
     def look(self) -> Journalled:
-        """What the files around the journal tell now."""
+        """The present state of the journal file and the mode switch."""
         state = self.tail.state
         quiet_s = max(QUIET_S, QUIET_WINDOWS * state.run.window_s) if state else QUIET_S
         return Journalled(
@@ -88,7 +88,7 @@ class JournalWatch:
         return before != self._file
 
     async def follow(self) -> None:
-        """Until cancelled: read what is new, tell the hub. A failure is logged and the next look
+        """Until cancelled: read what is new and publish it. A failure is logged and the next look
         starts afresh: one strange line must not blind the page for the rest of a run.
         """
         idle_s = 0.0
@@ -114,10 +114,10 @@ class JournalWatch:
                 shown_at = loop.time()
                 self.refresh()
                 self.hub.restart()
-        self.tell(before, known, keep_alive)
+        self.publish(before, known, keep_alive)
         return self.tail.index.total != known
 
-    def tell(self, before: RunState | None, known: int, keep_alive: bool = False) -> None:
+    def publish(self, before: RunState | None, known: int, keep_alive: bool = False) -> None:
         """Publish what came after decision number ``known``."""
         changed = self.refresh()
         state, new = self.tail.state, self.tail.index.total - known

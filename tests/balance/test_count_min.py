@@ -42,9 +42,9 @@ def test_never_too_small_and_the_error_bound_holds_at_the_promised_rate() -> Non
         sketch = CountMin(epsilon, delta, seed=trial)
         sketch.update(keys)
         values, true = np.unique(keys, return_counts=True)
-        found = sketch.query(values)
-        assert (found >= true).all()
-        exceeded += int((found > true + epsilon * len(keys)).sum())
+        counts = sketch.query(values)
+        assert (counts >= true).all()
+        exceeded += int((counts > true + epsilon * len(keys)).sum())
         queries += len(values)
     assert exceeded / queries <= delta
 

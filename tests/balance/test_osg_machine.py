@@ -37,15 +37,15 @@ class Servers:
             if slot < self.replicas:
                 finished(self.machine, 0, 0, self.replicas, slot, KEYS[done], (cost, then))
         if grouping == "osg":
-            chosen = int(choose(self.machine, 0, 0, self.replicas, KEYS[value], at))
+            replica = int(choose(self.machine, 0, 0, self.replicas, KEYS[value], at))
         elif grouping == "oracle":
-            chosen = int(np.argmin(self.free_at[: self.replicas]))
+            replica = int(np.argmin(self.free_at[: self.replicas]))
         else:
-            chosen = turn % self.replicas
-        self.free_at[chosen] = max(self.free_at[chosen], at) + seconds
-        heapq.heappush(self.pending, (self.free_at[chosen], chosen, value, seconds))
+            replica = turn % self.replicas
+        self.free_at[replica] = max(self.free_at[replica], at) + seconds
+        heapq.heappush(self.pending, (self.free_at[replica], replica, value, seconds))
         self.phases.append(int(self.machine.op_i[0, osg.PHASE]))
-        return float(self.free_at[chosen] - at)
+        return float(self.free_at[replica] - at)
 
 
 def stream(
@@ -96,8 +96,8 @@ def test_estimates_follow_a_change_of_costs() -> None:
     for i, (t, v) in enumerate(zip(at, values, strict=True)):
         servers.offer(t, int(v), (COSTS if i < 8000 else swapped)[v])
     m = servers.machine
-    found = [osg.estimate(m, 0, k) for k in KEYS[:4]]
-    np.testing.assert_allclose(found, swapped[:4], rtol=0.05)
+    estimates = [osg.estimate(m, 0, k) for k in KEYS[:4]]
+    np.testing.assert_allclose(estimates, swapped[:4], rtol=0.05)
 
 
 def test_estimates_of_when_replicas_are_free_are_true_after_learning() -> None:

@@ -52,9 +52,9 @@ def test_saved_and_loaded_it_gives_identical_forecasts(learned: Recurrent, tmp_p
     fresh = FORECASTERS.build("lstm")
     fresh.restore(json.loads(json.dumps(learned.state())))  # type: ignore[attr-defined]
     for t in (50, 200, 399):
-        told = learned.forecast(wave()[:t], 4)
-        assert again.forecast(wave()[:t], 4) == told
-        assert fresh.forecast(wave()[:t], 4) == told
+        expected = learned.forecast(wave()[:t], 4)
+        assert again.forecast(wave()[:t], 4) == expected
+        assert fresh.forecast(wave()[:t], 4) == expected
 
 
 @pytest.mark.slow

@@ -64,10 +64,10 @@ def test_arima_learns_an_autoregression_down_to_its_noise() -> None:
     series = [100.0, 100.0]
     for _ in range(900):
         series.append(20 + 1.2 * series[-1] - 0.4 * series[-2] + rng.normal(0, 2))
-    found, _ = evaluate(
+    score, _ = evaluate(
         "arima", lambda seed: FORECASTERS.build("arima"), np.array(series), 1, every=2
     )
-    assert found.rmse < 2.3
+    assert score.rmse < 2.3
 
 
 @pytest.mark.slow

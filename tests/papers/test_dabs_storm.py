@@ -18,9 +18,9 @@ def test_the_heaviest_operator_is_observed() -> None:
 
 @pytest.mark.slow
 def test_autoscale_plus_loses_less_than_incremental_on_the_progressive_stream() -> None:
-    found = {s: run(StreamRun(FIGURES[0], s)) for s in STRATEGIES}
-    assert found["AUTOSCALE+"].lost < found["incremental"].lost
-    told = table(FIGURES[0], found)
-    assert told.title.startswith("Figure 12: insensitive, progressive")
-    assert told.rows[1].published == {"lost %": 29.0}
-    assert told.claims[0].holds
+    figures = {s: run(StreamRun(FIGURES[0], s)) for s in STRATEGIES}
+    assert figures["AUTOSCALE+"].lost < figures["incremental"].lost
+    published = table(FIGURES[0], figures)
+    assert published.title.startswith("Figure 12: insensitive, progressive")
+    assert published.rows[1].published == {"lost %": 29.0}
+    assert published.claims[0].holds

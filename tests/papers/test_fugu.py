@@ -27,14 +27,14 @@ def test_host_figures_by_hand() -> None:
         decision(10.0, {"q1a": ("h2",)}, {"h1": 0.4, "h2": 0.8}, 300.0),
         decision(15.0, {"q1a": ("h2",)}, {"h2": 0.9}, 200.0),
     ]
-    found = host_figures(decisions)
-    assert found.lowest == pytest.approx((0.2 + 0.4 + 0.9) / 3)
-    assert found.mean == pytest.approx((0.4 + 0.6 + 0.9) / 3)
-    assert found.highest == pytest.approx((0.6 + 0.8 + 0.9) / 3)
-    assert found.p50_ms == 200.0
-    assert found.hosts == pytest.approx(5 / 3)
-    assert found.changes == 1.0
-    assert averaged([found, replace(found, hosts=3.0)]).hosts == pytest.approx((5 / 3 + 3) / 2)
+    figures = host_figures(decisions)
+    assert figures.lowest == pytest.approx((0.2 + 0.4 + 0.9) / 3)
+    assert figures.mean == pytest.approx((0.4 + 0.6 + 0.9) / 3)
+    assert figures.highest == pytest.approx((0.6 + 0.8 + 0.9) / 3)
+    assert figures.p50_ms == 200.0
+    assert figures.hosts == pytest.approx(5 / 3)
+    assert figures.changes == 1.0
+    assert averaged([figures, replace(figures, hosts=3.0)]).hosts == pytest.approx((5 / 3 + 3) / 2)
 
 
 def test_the_same_case_gives_the_same_figures() -> None:
@@ -49,15 +49,15 @@ def test_utilization_of_rl_is_above_local_above_global() -> None:
     """Default configuration, Day1, one hour; the p90 latency is reported by the benchmark
     (docs/papers/fugu.md).
     """
-    found = {
+    figures = {
         t: averaged([run(HostRun(t, seed=s)) for s in (1, 2)]) for t in ("rl", "local", "global")
     }
-    assert found["rl"].mean > found["local"].mean > found["global"].mean
-    assert found["local"].p90_ms < found["global"].p90_ms
+    assert figures["rl"].mean > figures["local"].mean > figures["global"].mean
+    assert figures["local"].p90_ms < figures["global"].p90_ms
 
 
 @pytest.mark.slow
 def test_every_figure_has_its_table() -> None:
-    told = tables(repeats=1, processes=1, seconds=60)
-    assert [t.title.split(":")[0] for t in told] == [f"Figure {n}" for n in range(4, 10)]
-    assert all(t.rows and t.claims for t in told)
+    published = tables(repeats=1, processes=1, seconds=60)
+    assert [t.title.split(":")[0] for t in published] == [f"Figure {n}" for n in range(4, 10)]
+    assert all(t.rows and t.claims for t in published)

@@ -28,26 +28,26 @@ def test_the_true_need_follows_from_load_visits_and_service_times() -> None:
 
 
 def test_every_system_meets_the_same_load_and_the_same_optimum() -> None:
-    told: list[tuple[str, int, int]] = []
+    reports: list[tuple[str, int, int]] = []
     names = ["srea", "static", "clairvoyant"]
-    found = compare(
+    comparison = compare(
         CASE,
         [system(n) for n in names],
-        lambda *news: told.append(news),
+        lambda *news: reports.append(news),
         processes=1,
         new_environment=FollowingEnvironment,
     )
-    assert [r.system for r in found.runs] == names
-    assert len({r.optimum_cost for r in found.runs}) == 1
-    by_name = {r.system: r.figures for r in found.runs}
+    assert [r.system for r in comparison.runs] == names
+    assert len({r.optimum_cost for r in comparison.runs}) == 1
+    by_name = {r.system: r.figures for r in comparison.runs}
     assert by_name["clairvoyant"].cost_ratio == pytest.approx(1.0)
     assert (by_name["static"].adaptations, by_name["clairvoyant"].replica_mape) == (1, 0.0)
-    assert told[-1] == ("clairvoyant", 30, 30)
+    assert reports[-1] == ("clairvoyant", 30, 30)
 
 
 def test_json_has_the_keys_of_the_contract() -> None:
-    found = compare(CASE, [system("srea")], new_environment=FollowingEnvironment).as_dict()
-    assert list(found) == [
+    comparison = compare(CASE, [system("srea")], new_environment=FollowingEnvironment).as_dict()
+    assert list(comparison) == [
         "app",
         "load",
         "window_s",
@@ -56,8 +56,12 @@ def test_json_has_the_keys_of_the_contract() -> None:
         "target_optimum_cost",
         "systems",
     ]
-    assert (found["app"], found["load"], found["window_s"]) == ("chain", "steps", 10.0)
-    assert len(found["systems"][0]) == 19
+    assert (comparison["app"], comparison["load"], comparison["window_s"]) == (
+        "chain",
+        "steps",
+        10.0,
+    )
+    assert len(comparison["systems"][0]) == 19
 
 
 def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> None:
@@ -66,7 +70,7 @@ def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> No
     assert published.fitted(1.0) == Beat(horizon=30, plan_every=30, forecast_every=30)
     assert system("srea").cadence.steps_per_window(0.5) == 1
 
-    def fine(case: Scenario, chosen: object) -> FollowingEnvironment:
+    def fine(case: Scenario, system_: object) -> FollowingEnvironment:
         return FollowingEnvironment(Scenario(case.app, case.load, 1.0), system("srea"))
 
     record = simulate(
@@ -78,14 +82,14 @@ def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> No
 
 
 def test_a_system_that_cannot_plan_here_is_left_out_with_its_reason() -> None:
-    found = compare(
+    comparison = compare(
         CASE,
         [system("fugu-local"), system("static")],
         processes=1,
         new_environment=FollowingEnvironment,
     )
-    assert [r.system for r in found.runs] == ["static"]
-    assert "never planned" in found.left_out["fugu-local"]
+    assert [r.system for r in comparison.runs] == ["static"]
+    assert "never planned" in comparison.left_out["fugu-local"]
 
 
 def test_impossible_cases_are_sentences() -> None:
@@ -133,11 +137,11 @@ def test_long_loads_go_to_the_fluid_engine() -> None:
 @pytest.mark.slow
 def test_side_by_side_gives_what_one_after_the_other_gives() -> None:
     systems = [system("srea"), system("static")]
-    told: set[str] = set()
-    together = compare(CASE, systems, lambda name, done, total: told.add(name), processes=2)
+    reports: set[str] = set()
+    together = compare(CASE, systems, lambda name, done, total: reports.add(name), processes=2)
     apart = compare(CASE, systems, processes=1)
     assert together.as_dict() == apart.as_dict()
-    assert told == {"srea", "static"}
+    assert reports == {"srea", "static"}
 
 
 @pytest.mark.slow
@@ -152,9 +156,11 @@ def test_workers_end_when_nobody_listens_to_their_news() -> None:
 def test_planners_weigh_the_prices_of_the_case() -> None:
     dear = Prices(up=1e9, down=1e9)
     case = Scenario(app("chain"), STEPS, 10.0, prices=dear)
-    found = compare(case, [system("clairvoyant")], new_environment=FollowingEnvironment).runs[0]
-    assert found.figures.cost_ratio == pytest.approx(1.0)
-    assert found.figures.adaptations == 1  # once up for the hump, never down
+    comparison = compare(case, [system("clairvoyant")], new_environment=FollowingEnvironment).runs[
+        0
+    ]
+    assert comparison.figures.cost_ratio == pytest.approx(1.0)
+    assert comparison.figures.adaptations == 1  # once up for the hump, never down
 
 
 @pytest.mark.slow

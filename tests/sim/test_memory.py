@@ -36,9 +36,7 @@ print(len(values), int(re.search(r"VmHWM:\\s+(\\d+)", status).group(1)) / 1024)
 def test_ten_million_events_stay_under_a_gigabyte_and_a_half(replicas):
     """Once all of them leave, once most of them are left behind."""
     script = SCRIPT.format(rate=1000.0, replicas=replicas)
-    found = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    left, mebibytes = map(float, found.stdout.split())
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    left, mebibytes = map(float, run.stdout.split())
     assert left > 1e6
     assert mebibytes < 1430  # 1.5 GB

@@ -37,8 +37,8 @@ def test_nothing_to_reach_moves_nothing_and_too_much_moves_all() -> None:
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(1, 300))
 def test_equals_brute_force_on_whole_loads(sizes: list[int], wanted: int) -> None:
     loads = {f"o{i}": float(s) for i, s in enumerate(sizes)}
-    chosen = lightest_subset(loads, float(wanted))
-    assert sum(loads[n] for n in chosen) == optimum(loads, float(wanted))
+    subset = lightest_subset(loads, float(wanted))
+    assert sum(loads[n] for n in subset) == optimum(loads, float(wanted))
 
 
 @settings(deadline=None, max_examples=60)

@@ -98,14 +98,14 @@ def test_osg_recovers_within_five_windows_when_values_swap_costs() -> None:
         new = table[:, ::-1].copy()
         if not swap:
             table[:] = new
-        found = []
+        means_ms = []
         for window in range(1, 31):
             if window == 16 and swap:
                 table[:] = new
             seen = environment.read(window * 30.0)
             if 16 + 5 <= window < 16 + 10 and seen.latency:
-                found.append(seen.latency.mean_ms)
-        return float(np.mean(found))
+                means_ms.append(seen.latency.mean_ms)
+        return float(np.mean(means_ms))
 
     times = [
         after_swap("osg", swap=True, seed=seed) / after_swap("osg", swap=False, seed=seed)

@@ -11,10 +11,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from foretide.model import Array, Prices
+from foretide.history import History
+from foretide.model import Array, Plan, Sample, Snapshot, WindowPrices
 from foretide.plan.cost_balance import cost_balance
 from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
 from foretide.plan.processors import QueueNetwork, Station, assign_processors
+from foretide.systems import system
+from foretide.topology import Operator, Topology
 
 PUBLISHED_MS = {12: 0.083, 24: 0.158, 48: 0.323, 96: 0.665, 192: 1.250}  # DRS, table II
 
@@ -51,11 +54,64 @@ def main() -> None:
     need = rng.integers(1, 501, 10_000)
     print(
         "optimum, 10,000 windows, 500 replicas: "
-        f"{best_s(lambda: optimal_schedule(need, Prices(), 1), 5):.3f} s (limit 1 s)"
+        f"{best_s(lambda: optimal_schedule(need, WindowPrices(), 1), 5):.3f} s (limit 1 s)"
     )
-    best = schedule_cost(optimal_schedule(need, Prices(), 1), Prices(), 1)
-    print(f"  cost of following the need / optimum: {schedule_cost(need, Prices(), 1) / best:.3f}")
+    best = schedule_cost(optimal_schedule(need, WindowPrices(), 1), WindowPrices(), 1)
+    followed = schedule_cost(need, WindowPrices(), 1)
+    print(f"  cost of following the need / optimum: {followed / best:.3f}")
     cost_balance_against_optimum(rng)
+    print(
+        f"foretide, one step of 1,000 operators, 400 windows: {step_s(1000, 400):.3f} s (goal 0.3)"
+    )
+    print(f"foretide, one step of 10,000 operators, 3 windows: {step_s(10_000, 3):.3f} s (goal 1)")
+
+
+class Steady:
+    """Probe and Actuator of a tree of operators under a noisy load."""
+
+    def __init__(self, operators: int) -> None:
+        names = [f"o{i}" for i in range(operators)]
+        self.topology = Topology(
+            tuple(
+                Operator(n, (names[(i - 1) // 3],) if i else (), max_replicas=50)
+                for i, n in enumerate(names)
+            )
+        )
+        self._rng = np.random.default_rng(1)
+
+    def read(self, now: float) -> Snapshot:
+        count = 1000.0 * self._rng.uniform(0.8, 1.2)
+        samples = {
+            n: Sample(
+                count,
+                count,
+                0.0,
+                3,
+                dict.fromkeys(self.topology.successors(n), count / 3),
+                busy_s=count * 0.01,
+                offered=count if n in self.topology.sources else None,
+            )
+            for n in self.topology.names
+        }
+        return Snapshot(now, 5.0, samples, lead_s=10.0)
+
+    def apply(self, plan: Plan) -> None:
+        """Nothing changes."""
+
+
+def step_s(operators: int, windows: int) -> float:
+    """Seconds of forecasts and plan of one step, the best of three; measuring is not counted."""
+    tree = Steady(operators)
+    loop = system("foretide").autoscaler(tree.topology, tree, tree)
+    for i in range(1, windows + 1):
+        loop.history.append(tree.read(5.0 * i))
+    beat = loop.cadence.fitted(5.0, 10.0)
+
+    def once() -> None:
+        history: History = loop.history
+        loop.planner.plan(tree.topology, history, loop._forecast(beat.horizon))
+
+    return best_s(once, 3)
 
 
 def random_load(rng: np.random.Generator, windows: int = 200) -> Array:
@@ -83,7 +139,7 @@ def cost_balance_against_optimum(rng: np.random.Generator) -> None:
         "cost over the optimum's, 1,000 random loads of 200 windows: mean, 95th percentile, worst"
     )
     for told, draw in (
-        ("published prices", Prices),
+        ("published prices", WindowPrices),
         ("random prices", lambda: random_prices(rng)),
     ):
         ours, followed = [], []
@@ -100,9 +156,9 @@ def cost_balance_against_optimum(rng: np.random.Generator) -> None:
             )
 
 
-def random_prices(rng: np.random.Generator) -> Prices:
+def random_prices(rng: np.random.Generator) -> WindowPrices:
     """Restarts of up to ten replica-windows, re-routings of up to five."""
-    return Prices(
+    return WindowPrices(
         1.0, float(rng.uniform(0, 10)), float(rng.uniform(0, 10)), float(rng.uniform(0, 5))
     )
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from foretide.errors import InvalidConfig, NotReady
 from foretide.history import History
-from foretide.model import Array, Forecast, Plan, Prices, Sample
+from foretide.model import Array, Forecast, Plan, Prices
 from foretide.plan.optimum import lead_windows, optimal_schedule, priced
 from foretide.plan.promise.due import due_work, stretch
 from foretide.plan.promise.level import Level
@@ -83,7 +83,7 @@ class Foretide:
         replicas, reasons = {}, {}
         for i, name in enumerate(topology.names):
             operator = topology[name]
-            most, limit = most_useful(operator, history)
+            most, limit = most_useful(operator, history, held[i])
             replicas[name] = int(min(max(held[i], operator.min_replicas), max(most, 1)))
             reasons[name] = outlook.reason(i, int(wanted[i]), replicas[name])
             if wanted[i] > most:
@@ -95,15 +95,6 @@ class Foretide:
                 history.now + (latest.lead_s or 0.0),
             )
         return Plan(replicas, reasons)
-
-    @staticmethod
-    def _samples(history: History, name: str) -> list[Sample]:
-        """What shows whether more replicas help: all of the recent past of an operator whose queue
-        is long, else only the last window.
-        """
-        last = history.latest.samples[name]
-        long = last.backlog >= max(last.processed, 1.0)
-        return list(history.samples(name, RECENT)) if long else [last]
 
     def _rates(
         self,

@@ -11,13 +11,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foretide.cli.run import SYSTEM
-from foretide.demo import WARM_UP_S, WINDOW_S, balance, free_port
-from foretide.demo.tweets import Table, demo_load, demo_past, spam_score
+from foretide.apps import App, Service
+from foretide.cli.run import SHARE, SYSTEM
+from foretide.demo import TARGET_LATENCY_S, WARM_UP_S, WINDOW_S, balance, free_port
+from foretide.demo.tweets import (
+    LOOKUP_S,
+    REPUTATION_S,
+    Table,
+    demo_load,
+    demo_past,
+    spam_score,
+)
 from foretide.errors import PipelineFailed
 from foretide.journal import read
 from foretide.load import Load
+from foretide.sim.environment import Simulation
+from foretide.sim.events.batch import BatchCosts
 from foretide.systems import system
+from foretide.topology import Operator, Topology
 
 
 def test_a_taken_port_means_the_next_one() -> None:
@@ -124,3 +135,37 @@ def test_ctrl_c_ends_the_demo_with_a_summary(tmp_path: Path) -> None:
     assert process.returncode == 0, out + errors
     assert "stopped early" in out
     assert "report:" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overhead_s", [0.4, 0.8])
+def test_in_the_twin_the_demo_keeps_its_target(overhead_s: float) -> None:
+    """The demo's system, load and past on a simulated pipeline with the demo's service times and
+    what a micro-batch costs on a small machine.
+    """
+    service = {"parse": 0.0002, "spam": REPUTATION_S, "topic": LOOKUP_S, "store": 0.0003}
+    names = tuple(service)
+    topology = Topology(
+        tuple(
+            Operator(name, inputs=names[max(0, i - 1) : i], max_replicas=12)
+            for i, name in enumerate(names)
+        )
+    )
+    app = App("tweets", "", "", topology, {n: Service(s) for n, s in service.items()})
+    counts = np.concatenate((np.zeros(WARM_UP_S), demo_load(180, WARM_UP_S).counts, np.zeros(30)))
+    twin = Simulation(
+        app,
+        Load("the demo", counts),
+        mode="batch",
+        batch=BatchCosts(2.0, task_s=0.0, overheads_s=dict.fromkeys(names, overhead_s)),
+        window_s=WINDOW_S,
+        target_latency_s=TARGET_LATENCY_S,
+    )
+    promised = system(SYSTEM).promised(TARGET_LATENCY_S, SHARE)
+    past = demo_past(0.0).before(0.0, WINDOW_S)
+    loop = promised.remembering(past).autoscaler(topology, twin, twin, mode="act")
+    for window in range(1, int(len(counts) / WINDOW_S) + 1):
+        loop.step(WINDOW_S * window)
+    measured = twin.latencies_ms()
+    assert measured is not None
+    assert np.mean(measured[0] <= 1e3 * TARGET_LATENCY_S) >= 0.97

@@ -91,7 +91,7 @@ def patience(windows: int = 3) -> Guard:
                 below = sum(1 for a in asked if a < current[name])
                 plan = plan.but(
                     {name: current[name]},
-                    f"held: fewer was asked {below} times of {windows} in a row",
+                    f"held: fewer were asked for in {below} of {windows} plans in a row",
                 )
             else:
                 plan = plan.but(

@@ -5,17 +5,18 @@ switch, phone and desktop.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from browser import ARTIFACTS, Seen, chromium
 from playwright.sync_api import Browser, Page, expect
-from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps
+from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps, tweets
 
 from foretide.control import ModeSwitch
 from foretide.figures.saving import percent, plural
-from foretide.model import Decision
+from foretide.journal import Journal, read
+from foretide.model import Decision, Host, Snapshot
 from foretide.web import serve
 from foretide.web.server import Served
 
@@ -241,4 +242,65 @@ def test_on_any_other_address_the_page_asks_for_the_token_first(
         assert "the-token" not in page.content()
         assert [e for e in seen.errors if "401" not in e] == []
         assert seen.foreign == set()
+        page.close()
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A finished journal: the scripted run with other replicas and more measurements."""
+
+    shared_slots: bool
+    replicas: int
+
+    def write(self, folder: Path) -> None:
+        tweets(folder / "scripted.jsonl", windows=40)
+        run, decisions = read(folder / "scripted.jsonl")
+        facts = {"shared_slots": self.shared_slots, "spark_ui": "http://127.0.0.1:4040"}
+        with Journal(folder / "journal.jsonl", replace(run, settings=facts, share=0.99)) as book:
+            for d in decisions:
+                book.append(replace(d, snapshot=d.snapshot and self.changed(d.snapshot)))
+
+    def changed(self, snapshot: Snapshot) -> Snapshot:
+        samples = {
+            n: replace(s, replicas=self.replicas, batch_s=1.2, batches=5.0)
+            for n, s in snapshot.samples.items()
+        }
+        state = {"state_rows": 1.0, "state_bytes": 4.2e6, "watermark_at": snapshot.at - 30}
+        samples["user"] = replace(samples["user"], **state)
+        hosts = (Host("e1", 0.5, 4.0), Host("e2", 0.5, 4.0))
+        return replace(snapshot, samples=samples, hosts=hosts, lead_s=12.0, slots=8)
+
+
+def test_a_run_that_ran_short_says_so_and_shows_no_saving(browser: Browser, tmp_path: Path) -> None:
+    Recorded(shared_slots=False, replicas=1).write(tmp_path)
+    with serve(tmp_path, port=0) as site:
+        page, seen = opened(browser, site, "desktop")
+        expect(page.locator("#short")).to_contain_text("replicas covered")
+        expect(page.locator("#v-saved")).to_have_text("–")
+        expect(page.locator("#s-saved")).to_have_text("ran short")
+        facts = page.locator("#facts")
+        for text in ("longest batch1.2 s", "state1 row, 4.2 MB", "watermark30 s behind"):
+            expect(facts).to_contain_text(text)
+        for text in ("executors2", "task slots8", "lead time12 s", "processing"):
+            expect(facts).to_contain_text(text)
+        link = page.locator("#spark-ui")
+        expect(link).to_have_attribute("href", "http://127.0.0.1:4040")
+        label = page.locator('.node[data-operator="spam"]').get_attribute("aria-label") or ""
+        assert "spam: 1 replica," in label
+        assert seen.errors == []
+        page.close()
+
+
+def test_an_attached_application_shows_executors_and_shared_slots(
+    browser: Browser, tmp_path: Path
+) -> None:
+    Recorded(shared_slots=True, replicas=8).write(tmp_path)
+    with serve(tmp_path, port=0) as site:
+        page, seen = opened(browser, site, "desktop")
+        expect(page.locator("#h-replicas")).to_have_text("Executors")
+        expect(page.locator("#v-replicas")).to_have_text("2")
+        expect(page.locator("#s-replicas")).to_contain_text("8 slots, need ")
+        expect(page.locator('.node[data-operator="retry"] .count')).to_have_text("1 slot")
+        assert page.locator(".pip").count() == 0
+        assert seen.errors == []
         page.close()

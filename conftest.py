@@ -4,7 +4,12 @@ tests are all slow.
 
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# No wall clock in tests: a busy machine is not a failure.
+hypothesis.settings.register_profile("foretide", deadline=None)
+hypothesis.settings.load_profile("foretide")
 
 HEAVY = (
     "forecast/arima.py",

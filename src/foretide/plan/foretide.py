@@ -233,10 +233,12 @@ class _Outlook:
             if self.lead_s
             else "next"
         )
+        need = int(self.need[0, i])
         text = (
             f"{self.mean[self.lead, i]:.1f} events/s expected {when}, "
-            f"{self.upper[self.lead, i]:.1f} at most: {int(self.need[0, i])} replicas keep "
-            f"{self.planner.share:.0%} within {self.planner.target_s:g} s at "
+            f"{self.upper[self.lead, i]:.1f} at most: "
+            f"{'1 replica keeps' if need == 1 else f'{need} replicas keep'} "
+            f"{100 * self.planner.share:g} % within {self.planner.target_s:g} s at "
             f"{self.rates[self.lead, i]:.1f} events/s"
         )
         waiting = self.seen.waiting[i]

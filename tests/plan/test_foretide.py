@@ -74,7 +74,7 @@ def test_late_events_make_it_careful_and_its_caution_survives_a_restart() -> Non
     planner.level.value = 0.0
     late = seen(lead_s=10.0, latency=Latency(100, 1, 1, 1, 1, within=0.0))
     planner.plan(ONE, late, steady())
-    assert planner.level.value > 0.5
+    assert planner.level.value > 0.4
     again = Foretide()
     again.restore(planner.state())
     assert again.level.value == planner.level.value

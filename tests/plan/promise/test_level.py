@@ -20,9 +20,9 @@ def test_it_rests_where_the_promise_is_kept() -> None:
 def test_a_late_window_raises_it_at_once_and_windows_in_time_lower_it_slowly() -> None:
     level = Level(share=0.99, start=0.0)
     level.see(100.0, 60.0)
-    assert level.value == pytest.approx(0.78)
+    assert level.value == pytest.approx(0.195)
     level.see(100.0, 100.0)
-    assert level.value == pytest.approx(0.76)
+    assert level.value == pytest.approx(0.19)
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,14 @@ class Level:
     1.0
     >>> for _ in range(10): level.see(count=100.0, within=100.0)
     >>> round(level.value, 2)
-    0.8
+    0.95
     """
 
     def __init__(
         self,
         share: float = 0.99,
         start: float = 1.0,
-        rate: float = 2.0,
+        rate: float = 0.5,
         least: float = 0.0,
         most: float = 1.0,
     ) -> None:

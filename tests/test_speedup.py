@@ -122,3 +122,18 @@ def test_it_ends_when_fewer_replicas_are_as_slow() -> None:
     past = [(4, 400, 2.0)] * 4 + [(12, 400, 5.0)] * 4
     assert useful(paced(past), "a", 12) == 4
     assert useful(paced([*past, *[(4, 400, 9.0)] * 4]), "a", 12) == 12
+
+
+@pytest.mark.parametrize(
+    "idle", [{"batches": 0.0, "busy_s": None}, {"batches": 1.0, "busy_s": 9.0}]
+)
+def test_windows_between_batches_say_nothing_about_replicas(idle: dict[str, float | None]) -> None:
+    """A batch that is still running has processed nothing yet: that is no reason to scale in."""
+    past = History(ONE)
+    for i in range(4):
+        busy = Sample(1000, 100, 5000.0, 1, busy_s=10.0, batches=1.0)
+        past.append(Snapshot(10.0 * (i + 1), 10.0, {"a": busy}))
+    for i in range(4, 9):
+        waiting = Sample(1000, 80, 5000.0, 5, **idle)
+        past.append(Snapshot(10.0 * (i + 1), 10.0, {"a": waiting}))
+    assert ceiling(past, "a") is None

@@ -105,3 +105,29 @@ def test_a_first_batch_of_all_that_waits_runs_in_pieces_on_the_replicas_of_the_m
         assert running.backlog("work") == 1, "a file counts before any batch takes it"
         running.wait()
         assert running.accounts.consumed("work") == LINES + 1
+
+
+def test_a_backlog_without_new_input_is_worked_off_with_more_replicas(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Everything waits before the start: a minute's work for one replica."""
+    inputs = tmp_path / "in"
+    inputs.mkdir()
+    (inputs / "a.txt").write_text("\n".join(f"line {i}" for i in range(3000)))
+    p = waiting(lambda s: s.readStream.text(str(inputs)), "value string", WAIT_S)
+    run = LiveRun(
+        p,
+        system("foretide"),
+        tmp_path / "run",
+        mode="act",
+        window_s=4.0,
+        target_latency_s=10.0,
+        short_run=True,
+        until_idle=True,
+    )
+    _, decisions = run.go(steps=20, spark=spark)
+    samples = [d.snapshot.samples["work"] for d in decisions if d.snapshot is not None]
+    story = [(s.arrived, s.processed, s.backlog, s.replicas) for s in samples]
+    assert max(s.replicas for s in samples) >= 3, story
+    assert samples[-1].backlog == 0, story
+    assert [d.error for d in decisions if d.outcome == "failed"] == []

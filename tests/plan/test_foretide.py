@@ -44,6 +44,14 @@ def test_a_steady_load_gets_the_least_that_keeps_up() -> None:
     assert "99% within 5 s" in plan.reasons["a"].replace("99 %", "99%")
 
 
+def test_it_plans_at_instants_of_our_time_without_a_lead_time() -> None:
+    history = History(ONE)
+    sample = Sample(500.0, 500.0, 0.0, 5, busy_s=20.0, offered=500.0)
+    for i in range(1, 4):
+        history.append(Snapshot(1_794_800_000.123 + 5.0 * i, 5.0, {"a": sample}))
+    assert Foretide().plan(ONE, history, steady(100.0)).replicas["a"] == 5
+
+
 def test_a_longer_lead_time_takes_more_of_the_uncertainty() -> None:
     asked = [
         Foretide().plan(ONE, seen(lead_s=lead), steady(100.0, 200.0)).replicas["a"]

@@ -34,6 +34,8 @@ from foretide.topology import Topology
 
 MEMORY = 4.0
 """Break-even times over which it is counted how often a replica was needed."""
+TICK_S = 1e-3
+"""Instants nearer than this are the same: a double holds UTC seconds to less than a microsecond."""
 RECENT = 300
 """Windows from which the shape of bursts is taken."""
 
@@ -126,15 +128,15 @@ class Foretide:
         window_s, keep_s = history.window_s, self.prices.break_even_s
         lead_s = history.latest.lead_s or 0.0
         memory_s = max(MEMORY * keep_s, lead_s, window_s)
-        while self._wanted and self._wanted[0][0] <= history.now - memory_s + 1e-9:
+        while self._wanted and self._wanted[0][0] <= history.now - memory_s + TICK_S:
             self._wanted.popleft()
         self._wanted.append((history.now, wanted))
         known = [(at, w) for at, w in self._wanted if len(w) == len(wanted)]
         past = np.array([w for _, w in known])
         often = np.quantile(past, max(0.0, 1.0 - window_s / keep_s), axis=0, method="higher")
-        recent = past[[at > history.now - keep_s - 1e-9 for at, _ in known]].max(axis=0)
+        recent = past[[at > history.now - keep_s - TICK_S for at, _ in known]].max(axis=0)
         late_s = min(keep_s, lead_s)
-        late = past[[at > history.now - late_s - 1e-9 for at, _ in known]].max(axis=0)
+        late = past[[at > history.now - late_s - TICK_S for at, _ in known]].max(axis=0)
         held = np.maximum(wanted, np.minimum(asked, late))
         held = np.maximum(held, np.minimum(outlook.seen.running, np.minimum(often, recent)))
         prices = self.prices.per_window(history.window_s)

@@ -24,6 +24,8 @@ LEAST_GAIN = 0.1
 """Replicas that raise the throughput by less than this part add nothing."""
 WORSE = 0.9
 """Throughput below this part of what fewer replicas reached is worse, not noise."""
+BUSY = 0.5
+"""Replicas that were busy for less than this part of a window did not show what they can do."""
 STEP = 1.5
 """Two numbers of replicas are compared for gain when one is this many times the other."""
 
@@ -78,7 +80,8 @@ def full_throughput(history: History, name: str, memory: int = MEMORY) -> Mappin
     for snapshot in history.recent(memory):
         sample = snapshot.samples[name]
         fewer = before is not None and before.replicas > sample.replicas
-        if sample.replicas and not fewer and sample.backlog >= max(sample.processed, 1.0):
+        left = sample.backlog >= max(sample.processed, 1.0)
+        if sample.replicas and not fewer and left and _at_work(sample, snapshot.window_s):
             same = before is not None and before.replicas == sample.replicas
             steady = same and before is not None and before.backlog >= sample.processed
             if steady and not settled.get(sample.replicas):
@@ -91,6 +94,15 @@ def full_throughput(history: History, name: str, memory: int = MEMORY) -> Mappin
         r: Full(r, sum(newest := found[-KEPT:]) / len(newest), settled[r])
         for r, found in rates.items()
     }
+
+
+def _at_work(sample: Sample, window_s: float) -> bool:
+    """Whether the window shows what the replicas can do. One in which no batch ended does not, nor
+    one in which they were idle half of the time: between batches, or while tasks waited to start.
+    """
+    if sample.batches == 0:
+        return False
+    return sample.busy_s is None or sample.busy_s >= BUSY * sample.replicas * window_s
 
 
 def ceiling(history: History, name: str, memory: int = MEMORY) -> Ceiling | None:

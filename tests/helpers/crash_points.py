@@ -33,7 +33,8 @@ from pyspark.sql.types import StructType
 
 from foretide.load import Load
 from foretide.spark.declare.generator import Generator
-from foretide.spark.edge.protocol import Position
+from foretide.spark.edge.inbox import Inbox
+from foretide.spark.edge.protocol import Output, Position
 from foretide.spark.edge.recovery import Place, recover
 from foretide.spark.run import arrivals
 from foretide.spark.run.accounts import Accounts
@@ -211,7 +212,8 @@ def rows_of(file: Path) -> list[Row]:
 class FileChannels(Channels):
     """Writes what a function sends by itself, in two files per channel."""
 
-    def write(self, sent: Any, target: Path, per_file: int) -> None:
+    def write(self, sent: Any, output: Output, staging: Path, per_file: int) -> None:
+        target = staging / "data"
         for to in sorted({to for to, _ in sent}):
             folder = target if self._plain else target / f"{TO}={to}"
             folder.mkdir(parents=True)
@@ -341,6 +343,7 @@ class Engine:
             done = q.outbox.newest()
             for producer in q.wired.producers:
                 at = q.checkpoint.offsets(done).end[-1].get(producer, "0.0") if done >= 0 else "0.0"
+                assert isinstance(q.inbox, Inbox)
                 waiting = sum(p.events for p in q.inbox.pieces(producer, Position.parse(at)))
                 counted = self.backlog(producer, consumer)
                 assert counted == waiting, f"backlog {producer}->{consumer}: {counted}, {waiting}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from contextlib import ExitStack
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
     from foretide.spark.run.running import Running
 
 
+class Edges(StrEnum):
+    """Kinds of edges between operators."""
+
+    DIRECTORY = "directory"
+    KAFKA = "kafka"
+
+
 def command(
     system: Annotated[
         str, typer.Option(help="the system that scales; see: foretide systems (foretide)")
@@ -41,6 +49,9 @@ def command(
         int,
         typer.Option(help="the dashboard's port; the next free one if taken", min=0, max=65535),
     ] = 8765,
+    edges: Annotated[
+        Edges, typer.Option(help="what the operators hand events on through")
+    ] = Edges.DIRECTORY,
 ) -> None:
     """Watch a four-operator pipeline on local Spark being scaled live.
 
@@ -48,21 +59,23 @@ def command(
     """
     with demo_folder(folder):
         try:
-            _run(system, round(60 * minutes), folder, port)
+            _run(system, round(60 * minutes), folder, port, edges)
         except KeyboardInterrupt:
             say("stopped before the first window.")
             raise typer.Exit(130) from None
         report.close(folder)
 
 
-def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
+def _run(system_name: str, duration_s: int, folder: Path, port: int, edges: Edges) -> None:
     """Run the load, drain the pipeline, print the summary. Ctrl-C ends it early, with the same
     summary.
     """
     system = named(system_name).promised(TARGET_LATENCY_S, SHARE)
     check_parts(system)
     importlib.import_module("foretide.spark")  # says what to install where Spark is missing
+    from foretide.demo.broker import Broker
     from foretide.demo.tweets import Table, Tweets, demo_load, demo_past, tweets
+    from foretide.spark import kafka
     from foretide.spark.control.live import LiveRun
 
     table = Table(folder / "tweets.sqlite")
@@ -91,6 +104,9 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int) -> None:
     )
     steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
     with ExitStack() as beside:
+        if edges is Edges.KAFKA:
+            say("Starting a Kafka broker on this machine ...")
+            pipeline.edges = kafka(beside.enter_context(Broker(folder / "kafka")).servers)
         serve_beside(beside, live.journal, port)
         say(f"Starting Spark with four operators; {total} tweets in {duration_s} s follow ...")
         screen = beside.enter_context(Screen(Console(highlight=False)))

@@ -23,6 +23,7 @@ MADE = (
     "driver.log",
     "report.html",
     "control.json*",
+    "kafka",
 )
 """What the demo writes into its folder, as patterns."""
 

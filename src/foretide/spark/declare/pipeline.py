@@ -130,6 +130,7 @@ class Pipeline:
         trigger_s: float = 2.0,
         sample_every: int = 10,
         durability: Durability = "process",
+        edges: Kafka | None = None,
     ) -> None:
         if durability not in get_args(Durability):
             raise InvalidConfig(
@@ -139,6 +140,7 @@ class Pipeline:
         _check_folder_name("pipeline", name)
         self.name = name
         self.durability = durability
+        self.edges = edges
         self.trigger_s = trigger_s
         self.sample_every = sample_every
         self.sources: dict[str, Source] = {}

@@ -88,7 +88,7 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Outlet:
+class Outgoing:
     """One channel's way out: the columns it carries and the topics (with their partitions) that get
     a copy each.
     """
@@ -106,7 +106,7 @@ class Writing:
     config: Config = field(repr=False)
     operator: str
     batch: int
-    outlets: Mapping[str, Outlet]
+    outlets: Mapping[str, Outgoing]
     per_chunk: int = CHUNK_EVENTS
 
 
@@ -317,11 +317,19 @@ def _gone(topic: str) -> PipelineFailed:
     )
 
 
+_NO_TOPIC = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.UNKNOWN_TOPIC_ID,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._DESTROY,  # a record that waited for a partition which was deleted
+)
+
+
 def failed(error: KafkaError, topic: str) -> PipelineFailed:
     """A failure of the client as a sentence."""
     code = error.code()
-    if code in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC,
-                KafkaError._UNKNOWN_PARTITION):  # fmt: skip
+    if code in _NO_TOPIC:
         said = (
             f"topic {topic} is gone: nothing was deleted by Foretide; what was in it is lost, so "
             "start the pipeline anew in another directory"

@@ -190,6 +190,10 @@ class Outbox:
             elif any(name.startswith("to.") for name in held):
                 self._open.insert(len(self._open) - 1, batch)
 
+    def release(self, batch: int, folder: str) -> None:
+        """Remove what a delivered batch holds for one reader, which has taken it."""
+        self.drop(self.folder(batch) / folder)
+
     def drop(self, folder: Path) -> None:
         """Remove a folder by one rename, so that a reader, or a replay, finds it whole or not at
         all.

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from foretide.model import Array
+
 Durability = Literal["process", "power"]
 """What a delivered batch survives: the end of any process, or a power cut as well."""
 
@@ -84,6 +86,14 @@ class Piece:
     after: Position
 
 
+@dataclass(frozen=True, slots=True)
+class Outlet:
+    """Events that are written once, with these columns, for every reader in ``folders``."""
+
+    columns: tuple[str, ...]
+    folders: tuple[str, ...]
+
+
 class Output(Protocol):
     """The delivered batches of one operator. One writer: the operator's own query."""
 
@@ -104,13 +114,41 @@ class Output(Protocol):
         ...
 
     def stage(self, batch: int) -> Path:
-        """An empty local folder in which the batch is put together: one folder of Parquet files per
-        reader. Private to this start of the pipeline.
+        """An empty local folder in which the batch is put together: one folder per reader. Private
+        to this start of the pipeline.
         """
+        ...
+
+    def write(
+        self, frame: DataFrame, outlets: Mapping[str, Outlet], staging: Path, per_file: int
+    ) -> None:
+        """Write the events for a staged batch in one pass, ``per_file`` of them in a piece at most
+        (0: no limit). Column ``_to`` names an event's outlet; without it there is only one.
+        """
+        ...
+
+    def collect(self, outlets: Mapping[str, Outlet], staging: Path) -> dict[str, tuple[File, ...]]:
+        """What was written, as one folder per reader in ``staging``; the pieces of each."""
+        ...
+
+    def stamps(
+        self, staging: Path, files: Mapping[str, Sequence[File]]
+    ) -> tuple[Array, float, float] | None:
+        """(a summary of the stamps, how many, their sum) of what the first reader gets."""
+        ...
+
+    def frame(
+        self, spark: SparkSession, schema: StructType, folder: str, batch: int | None = None
+    ) -> DataFrame | None:
+        """What one reader's folder holds, of one batch (None: nothing) or of all there are."""
         ...
 
     def deliver(self, staging: Path, manifest: Manifest) -> None:
         """Make a staged batch visible at once, with its manifest."""
+        ...
+
+    def release(self, batch: int, folder: str) -> None:
+        """Remove what a delivered batch holds for one reader, which has taken it."""
         ...
 
     def sweep(self) -> None:
@@ -141,8 +179,10 @@ class Input(Protocol):
         """Remove pieces whose batch is committed. Idempotent."""
         ...
 
-    def frame(self, spark: SparkSession, schema: StructType, pieces: Sequence[Piece]) -> DataFrame:
-        """The events of some pieces."""
+    def frame(
+        self, spark: SparkSession, schema: StructType, pieces: Sequence[Piece], tasks: int = 1
+    ) -> DataFrame:
+        """The events of some pieces. ``tasks`` is into how many the reading may be split."""
         ...
 
     def stream(
@@ -155,11 +195,18 @@ class Input(Protocol):
 
 
 class Edges(Protocol):
-    """All edges of one pipeline."""
+    """All edges of one pipeline. ``shares_disk``: executors use the pipeline's folder."""
+
+    @property
+    def shares_disk(self) -> bool: ...
 
     def output(self, operator: str) -> Output: ...
 
     def input(self, consumer: str, producers: Sequence[str]) -> Input: ...
+
+    def close(self) -> None:
+        """Let go of what is held open. Idempotent."""
+        ...
 
 
 def plus(totals: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:

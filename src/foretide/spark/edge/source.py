@@ -12,9 +12,10 @@ through ``read`` below.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +28,8 @@ from pyspark.sql.types import StructType
 from foretide.spark.edge.inbox import Inbox
 from foretide.spark.worker.planning import end_quietly
 
+ReadPieces = Callable[[Sequence[tuple[str, int]], pa.Schema], Iterator[pa.RecordBatch]]
+"""Reads pieces, given by name and number of events, in a schema."""
 EVENTS_PER_TASK = 50_000
 NO_LIMIT = 1_000_000_000
 LOOK_S = 0.05
@@ -36,12 +39,20 @@ WAIT_S = 0.4
 
 @dataclass
 class _Files(InputPartition):
-    paths: list[str]
+    paths: list[tuple[str, int]]
 
 
 class _Reader(DataSourceStreamReader):
-    def __init__(self, inbox: Inbox, limit_file: Path, pause_s: float, schema: StructType) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        limit_file: Path,
+        pause_s: float,
+        schema: StructType,
+        read_pieces: ReadPieces,
+    ) -> None:
         self.inbox = inbox
+        self.read_pieces = read_pieces
         self.limit_file = limit_file
         self.pause_s = pause_s
         self.schema = schema
@@ -79,20 +90,27 @@ class _Reader(DataSourceStreamReader):
                     events = 0
                 group = groups[-1]
                 assert isinstance(group, _Files)
-                group.paths.append(piece.name)
+                group.paths.append((piece.name, piece.events))
                 events += piece.events
         return groups
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Files)
         schema = to_arrow_schema(self.schema, timezone="UTC")
-        for path in partition.paths:
-            table = pq.ParquetFile(path).read().select(schema.names).cast(schema)
-            yield from table.to_batches()
+        yield from self.read_pieces(partition.paths, schema)
+
+
+def read_files(paths: Sequence[tuple[str, int]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The events of parquet files, given with their counts."""
+    for path, _ in paths:
+        table = pq.ParquetFile(path).read().select(schema.names).cast(schema)
+        yield from table.to_batches()
 
 
 class EdgeDataSource(DataSource):
-    """Format ``foretide-edge``: the files that wait for one consumer."""
+    """Format ``foretide-edge``: what waits for one consumer; tasks read it by ``read_pieces``."""
+
+    read_pieces: ClassVar[ReadPieces] = staticmethod(read_files)
 
     @classmethod
     def name(cls) -> str:
@@ -110,6 +128,7 @@ class EdgeDataSource(DataSource):
             Path(self.options["limit_file"]),
             float(self.options["pause_s"]),
             schema,
+            type(self).read_pieces,
         )
 
 
@@ -119,11 +138,12 @@ def edge_stream(
     schema: StructType,
     limit_file: Path,
     pause_s: float,
+    kind: type[EdgeDataSource] = EdgeDataSource,
 ) -> DataFrame:
     """The incoming edges of one operator, all of them together, as a streaming DataFrame."""
-    spark.dataSource.register(EdgeDataSource)
+    spark.dataSource.register(kind)
     return (
-        spark.readStream.format("foretide-edge")
+        spark.readStream.format(kind.name())
         .schema(schema)
         .option("edges", str(inbox.edges))
         .option("consumer", inbox.consumer)

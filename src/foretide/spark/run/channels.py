@@ -1,5 +1,5 @@
-"""The outgoing channels of an operator, from declaration to files: which readers get which events,
-how one pass writes them, and which files each reader finds in the staged batch.
+"""The outgoing channels of an operator: which readers get which events, and how one pass writes
+them.
 
 A channel is one output and one predicate: its events are written once and given to every reader
 that declared the same.
@@ -7,7 +7,6 @@ that declared the same.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +19,11 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark.declare.pipeline import Input, Pipeline, Sink
 from foretide.spark.declare.wiring import Wired, first_line, stamped
-from foretide.spark.edge.outbox import Outbox, move, share, tidy
-from foretide.spark.edge.protocol import File
+from foretide.spark.edge.protocol import Outlet, Output
 from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, OUT, STAMP, TO
 
 DEAD = "dead"
+DEAD_COLUMNS = (OPERATOR, ERROR, EVENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,23 +64,28 @@ class Channels:
             and self.channels[0].predicate is None
         )
 
-    def write(self, frame: DataFrame, target: Path, per_file: int) -> None:
-        """Write the result in one pass into ``target``: one folder per channel when there is more
-        than one.
-        """
-        if not self.channels and not self.diverts:
+    @property
+    def outlets(self) -> dict[str, Outlet]:
+        """The channels, and the dead letters, by the value of the column ``_to``."""
+        outlets = {str(i): Outlet(c.columns, c.folders) for i, c in enumerate(self.channels)}
+        if self.diverts:
+            outlets[DEAD] = Outlet((*DEAD_COLUMNS, STAMP), (DEAD,))
+        return outlets
+
+    def write(self, frame: DataFrame, output: Output, staging: Path, per_file: int) -> None:
+        """Write the result in one pass; an event that several channels take, once for each."""
+        if not self.outlets:
             frame.write.format("noop").mode("overwrite").save()
             return
         if self._plain:
             if self.in_any_order:
                 frame = frame.select(*self.channels[0].columns)
-            frame.write.option("maxRecordsPerFile", per_file).parquet(str(target))
-            return
-        going = [sf.when(self._takes(c), sf.lit(str(i))) for i, c in enumerate(self.channels)]
-        if self.diverts:
-            going.append(sf.when(sf.col(ERROR).isNotNull(), sf.lit(DEAD)))
-        sent = frame.withColumn(TO, sf.explode(sf.array_compact(sf.array(*going))))
-        sent.write.partitionBy(TO).option("maxRecordsPerFile", per_file).parquet(str(target))
+        else:
+            going = [sf.when(self._takes(c), sf.lit(str(i))) for i, c in enumerate(self.channels)]
+            if self.diverts:
+                going.append(sf.when(sf.col(ERROR).isNotNull(), sf.lit(DEAD)))
+            frame = frame.withColumn(TO, sf.explode(sf.array_compact(sf.array(*going))))
+        output.write(frame, self.outlets, staging, per_file)
 
     def _takes(self, channel: Channel) -> Column:
         test = sf.lit(True)
@@ -91,40 +95,23 @@ class Channels:
             test = test & (sf.col(OUT) == channel.output)
         return test & sf.expr(f"({channel.predicate})") if channel.predicate else test
 
-    def collect(self, data: Path, staging: Path) -> dict[str, tuple[File, ...]]:
-        """Move what ``write`` left in ``data`` into one folder per reader of ``staging``; the files
-        of each. A batch in several pieces is collected piece by piece.
-        """
-        files: dict[str, tuple[File, ...]] = {}
-        written = [data if self._plain else data / f"{TO}={i}" for i in range(len(self.channels))]
-        places = [*zip(written, (c.folders for c in self.channels), strict=True)]
-        for place, folders in (*places, (data / f"{TO}={DEAD}", (DEAD,))):
-            if place.is_dir() and (held := tidy(place)):
-                first, *others = folders
-                share(place, [staging / o for o in others])
-                move(place, staging / first)
-                files.update(dict.fromkeys(folders, held))
-        shutil.rmtree(data, ignore_errors=True)
-        return files
-
-    def write_sinks(self, spark: SparkSession, outbox: Outbox, batch: int) -> None:
+    def write_sinks(self, spark: SparkSession, output: Output, batch: int) -> None:
         """Hand a delivered batch to the users' own writers and remove what they took.
 
         This follows the delivery, so that a batch which is replayed holds the same events, also
         when the function is not deterministic.
         """
         for sink in self.sinks:
-            folder = outbox.folder(batch) / f"sink.{sink.name}"
-            if sink.write is None or not folder.is_dir():
+            folder, schema = f"sink.{sink.name}", self.gives[sink.input.output]
+            if sink.write is None or (held := output.frame(spark, schema, folder, batch)) is None:
                 continue
             try:
-                schema = self.gives[sink.input.output]
-                sink.write(spark.read.schema(schema).parquet(str(folder)), batch)
+                sink.write(held, batch)
             except Exception as error:
                 raise PipelineFailed(
                     f"the writer of sink '{sink.name}' failed on batch {batch}: {error}"
                 ) from error
-            outbox.drop(folder)
+            output.release(batch, folder)
 
 
 def declared(pipeline: Pipeline, spark: SparkSession, wired: Wired) -> Channels:

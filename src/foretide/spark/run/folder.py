@@ -26,7 +26,7 @@ from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
 from foretide.files import replace_file
 from foretide.spark.edge.checkpoint import Checkpoint
 from foretide.spark.edge.directory import DirectoryEdges
-from foretide.spark.edge.protocol import Durability
+from foretide.spark.edge.protocol import Durability, Edges
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ class RunFolder:
         self.path = Path(path).absolute()
         self.durability = durability
         self._lock = self._own()
+        self.edges: Edges = DirectoryEdges(self.path / "edges", durability)
 
     def _own(self) -> int:
         if set(str(self.path)) & set("[]{}*?\\"):
@@ -63,13 +64,10 @@ class RunFolder:
         return fd
 
     def release(self) -> None:
+        self.edges.close()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
-
-    @property
-    def edges(self) -> DirectoryEdges:
-        return DirectoryEdges(self.path / "edges", self.durability)
 
     def checkpoint(self, operator: str) -> Checkpoint:
         return Checkpoint(self.path / "checkpoints" / operator)

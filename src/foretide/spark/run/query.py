@@ -36,7 +36,6 @@ from foretide.spark.run.runners import Outcome, Portion, runner_of
 from foretide.spark.run.stopping import Brake, CutOff
 from foretide.spark.worker.meter import Progress, Report, read_progress
 from foretide.spark.worker.partitioning import feedback
-from foretide.spark.worker.stamps import read_back
 
 START_TRIES = 3
 
@@ -300,11 +299,12 @@ class OperatorQuery:
             if not intake.files:
                 return
             frame = self._edge(frame.sparkSession, intake.files)
-        if self._fits(intake):
+        if self._fits(intake) or not self._cuts:
             self._run_piece(frame, intake.size, intake, run)
             return
         limit = partial(self._use.limits.of, self.name)
-        if not self.wired.sources and max(p.events for p in intake.files) <= SLACK * limit():
+        whole = max((p.events for p in intake.files), default=0) <= SLACK * limit()
+        if not self.wired.sources and (whole or not self._use.folder.edges.shares_disk):
             for pieces in grouped(intake.files, limit):
                 part = self._edge(frame.sparkSession, pieces)
                 self._run_piece(part, sum(p.events for p in pieces), intake, run)
@@ -315,8 +315,14 @@ class OperatorQuery:
             part = cut.frame(frame.sparkSession, frame.schema)
             self._run_piece(part, cut.events, intake, run)
 
+    @property
+    def _cuts(self) -> bool:
+        """Whether a large batch can be cut: by pieces of its edges, or on a disk that all share."""
+        return self._use.folder.edges.shares_disk or not self.wired.sources
+
     def _edge(self, spark: SparkSession, pieces: Sequence[Piece]) -> DataFrame:
-        return self.inbox.frame(spark, stamped(self.wired.takes), pieces)
+        tasks = self._use.replicas[self.name]
+        return self.inbox.frame(spark, stamped(self.wired.takes), pieces, tasks)
 
     def _fits(self, intake: Intake) -> bool:
         """Whether a batch is about as large as its limit. Where its size is unknown, it is taken to
@@ -340,18 +346,17 @@ class OperatorQuery:
         """Run some of the batch's events, write what comes of them, and learn how long it took."""
         replicas = self.in_flight = self._use.replicas[self.name]
         per_file = self._use.limits.per_file(self.channels.consumers)
-        data = run.staging / "data"
         reports = self._use.folder.progress(self.name)
         run.reporting = str(reports / f"{intake.batch}.{len(run.outcomes)}-")
         begun = time.perf_counter()
         outcome = self._runner.run(
             Portion(frame, replicas, intake.logged_at, run.reporting),
-            lambda result: self.channels.write(result, data, per_file),
+            lambda result: self.channels.write(result, self.outbox, run.staging, per_file),
         )
         spent_s = time.perf_counter() - begun
         if outcome.events is None and events is not None:
             outcome = replace(outcome, events=events)
-        run.finish(outcome, self.channels.collect(data, run.staging))
+        run.finish(outcome, self.outbox.collect(self.channels.outlets, run.staging))
         done = outcome.events if outcome.events is not None else intake.size
         if done:
             busy_s = sum(r.busy_s for r in outcome.reports) or spent_s * replicas
@@ -363,7 +368,7 @@ class OperatorQuery:
         """Make the results visible, with totals since the first start."""
         shutil.rmtree(run.staging / "spool", ignore_errors=True)
         consumed, reports = self._consumed(intake, run.events), run.reports
-        latency_of = None if reports else read_back(run.staging, run.files)
+        latency_of = None if reports else self.outbox.stamps(run.staging, run.files)
         emitted = {folder: sum(n for _, n in held) for folder, held in run.files.items()}
         before = self._use.accounts.latest(self.name)
         totals = plus(before.consumed, consumed), plus(before.delivered, emitted)

@@ -23,12 +23,13 @@ from foretide.model import whole
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.declare.wiring import Wired, stamped, wire
-from foretide.spark.edge.outbox import Outbox
+from foretide.spark.edge.directory import DirectoryOutput
 from foretide.spark.edge.protocol import Manifest, Output
 from foretide.spark.edge.recovery import Place, recover
 from foretide.spark.run import channels as outgoing
 from foretide.spark.run.accounts import Accounts, Delivery, Inputs
-from foretide.spark.run.channels import DEAD, Channels
+from foretide.spark.run.channels import DEAD, DEAD_COLUMNS, Channels
+from foretide.spark.run.edges import edges_of
 from foretide.spark.run.failures import explain
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
@@ -36,7 +37,6 @@ from foretide.spark.run.output import Gathered, OutputFolder
 from foretide.spark.run.query import Facilities, OperatorQuery
 from foretide.spark.run.renaming import check_names
 from foretide.spark.run.sessions import missing_settings
-from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR
 from foretide.topology import Topology
 
 log = logging.getLogger(__name__)
@@ -89,6 +89,7 @@ class Running:
         try:
             self.started_at = self.folder.started_at(pipeline.name)
             check_names(self.path, {n: w.step.formerly for n, w in wired.items()})
+            self.folder.edges = edges_of(pipeline, self.folder, channels)
             outputs = {n: self.folder.edges.output(n) for n in wired}
             recover({n: self._place(w, channels[n], outputs[n]) for n, w in wired.items()})
             manifests = {n: output.latest() for n, output in outputs.items()}
@@ -114,7 +115,7 @@ class Running:
 
     def _open_output(self, query: OperatorQuery) -> None:
         """The directory sinks of an operator, and its dead letters."""
-        if not isinstance(query.outbox, Outbox):
+        if not isinstance(query.outbox, DirectoryOutput):
             return
         gives = query.wired.gives
         sinks = {
@@ -123,7 +124,7 @@ class Running:
             if k.write is None
         }
         if query.wired.diverts:
-            dead = StructType([StructField(c, StringType()) for c in (OPERATOR, ERROR, EVENT)])
+            dead = StructType([StructField(c, StringType()) for c in DEAD_COLUMNS])
             sinks[DEAD] = (f"{DEAD}-{query.name}", stamped(dead))
         for folder, (name, schema) in sinks.items():
             target = self.output.root / name
@@ -255,13 +256,22 @@ class Running:
         self.check()
 
     def read(self, sink: str) -> DataFrame:
-        """What a directory sink holds now; ``read("dead:OPERATOR")`` the dead letters of an
+        """What a sink without a writer holds now; ``read("dead:OPERATOR")`` the dead letters of an
         operator.
         """
         kind, _, operator = sink.partition(":")
         if kind == DEAD:
-            return self.output.read(f"{operator}/{DEAD}")
-        return self.output.read(f"{self.pipeline.sinks[sink].input.producer}/sink.{sink}")
+            query, folder = self.queries[operator], DEAD
+            columns = StructType([StructField(c, StringType()) for c in DEAD_COLUMNS])
+        else:
+            given = self.pipeline.sinks[sink].input
+            query, folder = self.queries[given.producer], f"sink.{sink}"
+            columns = query.wired.gives[given.output]
+        if isinstance(query.outbox, DirectoryOutput):
+            return self.output.read(f"{query.name}/{folder}")
+        held = query.outbox.frame(self.spark, stamped(columns), folder)
+        assert held is not None
+        return held
 
     def stop(self) -> None:
         """Stop every query, between two batches where that is soon. A batch that is cut off comes

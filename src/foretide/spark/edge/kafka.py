@@ -1,0 +1,323 @@
+"""Edges as Kafka topics: executors need no disk in common with the driver or with each other.
+
+The events are in Kafka; what was delivered is in the pipeline's folder, which only the driver uses.
+A delivered batch is a folder of an outbox, as with directories, that holds a manifest and an empty
+file for every chunk (a Kafka record with many events). The file's name is the chunk's partition,
+offset and attempt. The folder appears by one rename, so a batch is delivered or not, whatever was
+appended to the topics before. One topic per reader (consumer, sink or dead letters).
+
+Records that a consumer's committed batches have read are deleted; topics made here keep all others
+for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from uuid import uuid4
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import Row, StructType
+
+from foretide.errors import InvalidConfig, PipelineFailed
+from foretide.files import replace_file
+from foretide.model import Array
+from foretide.spark.edge.inbox import Inbox
+from foretide.spark.edge.kafka_client import Cluster, client_config, topic_name
+from foretide.spark.edge.kafka_tasks import (
+    CHUNK_EVENTS,
+    PLACES_DDL,
+    Config,
+    Outgoing,
+    Place,
+    Slice,
+    Writing,
+    evenly,
+    produce,
+    read_slices,
+    unpacked,
+)
+from foretide.spark.edge.outbox import Outbox
+from foretide.spark.edge.protocol import Durability, File, Outlet, Piece
+from foretide.spark.edge.source import EdgeDataSource, edge_stream
+from foretide.spark.worker.stamps import summary
+
+log = logging.getLogger(__name__)
+Chunk = tuple[str, Place, int]
+"""A chunk's topic, place and number of events."""
+WARN_S = 60.0
+
+
+class Topics:
+    """Which topic holds what: names, partitions, retention. Shared by all edges of a pipeline."""
+
+    def __init__(self, cluster: Cluster, prefix: str) -> None:
+        self.cluster = cluster
+        self.prefix = prefix
+        self.partitions: dict[str, int] = {}
+        self._retention_s: dict[str, float | None] = {}
+        self._warned_at = -WARN_S
+
+    def name(self, producer: str, folder: str) -> str:
+        """The topic of one reader; ``folder`` is its name in an outbox."""
+        return topic_name(self.prefix, producer, folder.removeprefix("to."))
+
+    def ensure(self, wanted: Mapping[str, int]) -> None:
+        self.cluster.ensure(wanted)
+        there = self.cluster.topics()
+        self.partitions = {t: there.get(t, n) for t, n in wanted.items()}
+        self._retention_s = {t: self.cluster.retention_s(t) for t in wanted}
+
+    def check_age(self, topic: str, oldest_at: float) -> None:
+        """Warn when records wait that the topic will remove before long."""
+        kept_s, age_s = self._retention_s.get(topic), time.time() - oldest_at
+        if kept_s is None or age_s < kept_s / 2 or time.monotonic() - self._warned_at < WARN_S:
+            return
+        self._warned_at = time.monotonic()
+        log.warning(
+            "topic %s keeps records for %.0f s, and events have waited %.0f s to be read: raise "
+            "its retention.ms before they are lost",
+            topic,
+            kept_s,
+            age_s,
+        )
+
+
+def chunk_of(topics: Topics, path: str, events: int) -> Chunk:
+    """The chunk that a file of an outbox stands for."""
+    file = Path(path)
+    return topics.name(file.parts[-4], file.parts[-2]), Place.parse(file.name), events
+
+
+class KafkaOutput(Outbox):
+    """One operator's batches: events in topics, manifests in a folder of the driver."""
+
+    def __init__(self, root: Path, durability: Durability, topics: Topics) -> None:
+        super().__init__(root, durability)
+        self._topics = topics
+        self._fresh: list[Row] = []
+        self._written: list[Row] = []
+
+    def write(
+        self, frame: DataFrame, outlets: Mapping[str, Outlet], staging: Path, per_file: int
+    ) -> None:
+        outgoing = {
+            key: Outgoing(
+                outlet.columns,
+                {t: self._topics.partitions[t] for t in map(self._topic, outlet.folders)},
+            )
+            for key, outlet in outlets.items()
+        }
+        batch = int(staging.name.rpartition("-")[2])
+        per_chunk = min(CHUNK_EVENTS, per_file or CHUNK_EVENTS)
+        config = self._topics.cluster.config
+        writing = Writing(config, self.root.name, batch, outgoing, per_chunk)
+        self._fresh = frame.mapInArrow(produce(writing), PLACES_DDL).collect()
+
+    def stage(self, batch: int) -> Path:
+        self._fresh, self._written = [], []
+        return super().stage(batch)
+
+    def release(self, batch: int, folder: str) -> None:
+        files = self.manifest(batch).files.get(folder, ())
+        super().release(batch, folder)
+        self._topics.cluster.delete_up_to(self._topic(folder), _ends(files))
+
+    def _topic(self, folder: str) -> str:
+        return self._topics.name(self.root.name, folder)
+
+    def collect(self, outlets: Mapping[str, Outlet], staging: Path) -> dict[str, tuple[File, ...]]:
+        files: dict[str, tuple[File, ...]] = {}
+        for outlet in outlets.values():
+            for folder in outlet.folders:
+                topic = self._topic(folder)
+                held = [(str(r.place), int(r.events)) for r in self._fresh if r.topic == topic]
+                if held:
+                    (staging / folder).mkdir(exist_ok=True)
+                    for name, _ in held:
+                        (staging / folder / name).touch()
+                    files[folder] = tuple(held)
+        self._written += self._fresh
+        self._fresh = []
+        return files
+
+    def stamps(
+        self, staging: Path, files: Mapping[str, Sequence[File]]
+    ) -> tuple[Array, float, float] | None:
+        for folder in files:
+            rows = [r for r in self._written if r.topic == self._topic(folder)]
+            stamps = np.concatenate([unpacked(r.stamps) for r in rows])
+            count = float(sum(r.events for r in rows))
+            return summary(stamps), count, float(sum(r.stamp_sum or 0.0 for r in rows))
+        return None
+
+    def frame(
+        self, spark: SparkSession, schema: StructType, folder: str, batch: int | None = None
+    ) -> DataFrame | None:
+        batches = self.batches() if batch is None else [batch]
+        chunks = [
+            chunk_of(self._topics, str(self.folder(b) / folder / name), events)
+            for b in batches
+            if (self.folder(b) / folder).is_dir()
+            for name, events in self.manifest(b).files.get(folder, ())
+        ]
+        if not chunks and batch is not None:
+            return None
+        return _frame(spark, self._topics.cluster.config, schema, evenly(chunks, 1))
+
+
+def _ends(files: Sequence[File]) -> dict[int, int]:
+    """The offset after the last of some chunks, per partition.
+
+    >>> _ends([("0-7-x", 10), ("0-9-y", 10), ("1-3-x", 5)])
+    {0: 10, 1: 4}
+    """
+    ends: dict[int, int] = {}
+    for name, _ in files:
+        place = Place.parse(name)
+        ends[place.partition] = max(ends.get(place.partition, 0), place.offset + 1)
+    return ends
+
+
+class KafkaInput(Inbox):
+    """The chunks that wait for one consumer."""
+
+    def __init__(
+        self, edges: Path, consumer: str, producers: Sequence[str], topics: Topics
+    ) -> None:
+        super().__init__(edges, consumer, producers)
+        self._topics = topics
+
+    def between(self, start: Mapping[str, str], end: Mapping[str, str]) -> dict[str, list[Piece]]:
+        pieces = super().between(start, end)
+        for producer, held in pieces.items():
+            if held:
+                topic = self._topics.name(producer, self._folder)
+                self._topics.check_age(topic, held[0].delivered_at)
+        return pieces
+
+    def discard(self, pieces: Sequence[Piece]) -> None:
+        super().discard(pieces)
+        for folder in {Path(p.name).parent for p in pieces}:
+            if not folder.exists():  # the last of its batch was read: so was all before it
+                batch, producer = int(folder.parent.name[2:]), folder.parent.parent.name
+                manifest = self._outboxes[producer].still(batch)
+                files = manifest.files.get(self._folder, ()) if manifest else ()
+                topic = self._topics.name(producer, self._folder)
+                self._topics.cluster.delete_up_to(topic, _ends(files))
+
+    def frame(
+        self, spark: SparkSession, schema: StructType, pieces: Sequence[Piece], tasks: int = 1
+    ) -> DataFrame:
+        chunks = [chunk_of(self._topics, p.name, p.events) for p in pieces]
+        return _frame(spark, self._topics.cluster.config, schema, evenly(chunks, tasks))
+
+    def stream(
+        self, spark: SparkSession, schema: StructType, limit_file: Path, pause_s: float
+    ) -> DataFrame:
+        kind = _stream_kind(self._topics.cluster.config, self._topics.prefix)
+        return edge_stream(spark, self, schema, limit_file, pause_s, kind)
+
+
+def _frame(
+    spark: SparkSession, config: Config, schema: StructType, shares: list[list[Slice]]
+) -> DataFrame:
+    """Some slices of chunks as a DataFrame with one partition per share."""
+    arrow = to_arrow_schema(schema, timezone="UTC")
+
+    def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            continue
+        task = TaskContext.get()
+        yield from read_slices(config, shares[task.partitionId() if task else 0], arrow)
+
+    return spark.range(0, len(shares), 1, len(shares)).mapInArrow(body, schema)
+
+
+def _stream_kind(config: Config, prefix: str) -> type[EdgeDataSource]:
+    """The streaming source of one cluster. Spark pickles the class, so the client's options reach
+    the workers without being options of a query, which plans and logs may show.
+    """
+
+    def read(paths: Sequence[tuple[str, int]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        slices = []
+        for path, events in paths:
+            file = Path(path)
+            topic = topic_name(prefix, file.parts[-4], file.parts[-2].removeprefix("to."))
+            slices.append(Slice(topic, Place.parse(file.name), 0, events))
+        yield from read_slices(config, slices, schema)
+
+    digest = hashlib.sha256(repr((prefix, config)).encode()).hexdigest()[:12]
+    name = f"foretide-edge-{digest}"
+    return type(
+        "KafkaEdgeDataSource",
+        (EdgeDataSource,),
+        {"name": classmethod(lambda cls: name), "read_pieces": staticmethod(read)},
+    )
+
+
+class KafkaEdges:
+    """All edges of a pipeline on one cluster; ``root`` is the driver's folder for manifests."""
+
+    shares_disk = False
+
+    def __init__(
+        self,
+        root: Path,
+        servers: str,
+        options: Mapping[str, str],
+        prefix: Callable[[], str],
+        durability: Durability = "process",
+    ) -> None:
+        self.root = root
+        self.durability: Durability = durability
+        cluster = Cluster(client_config(servers, options))
+        cluster.topics()  # nothing is written down before a broker has answered
+        self.topics = Topics(cluster, prefix())
+
+    def prepare(self, readers: Mapping[tuple[str, str], int]) -> None:
+        """Make or check the topic of every (operator, reader) with so many partitions at least."""
+        self.topics.ensure({self.topics.name(*reader): n for reader, n in readers.items()})
+        self.topics.cluster.watch()
+
+    def output(self, operator: str) -> KafkaOutput:
+        return KafkaOutput(self.root / operator, self.durability, self.topics)
+
+    def input(self, consumer: str, producers: Sequence[str]) -> KafkaInput:
+        return KafkaInput(self.root, consumer, producers, self.topics)
+
+    def close(self) -> None:
+        self.topics.cluster.close()
+
+
+def prefix_in(folder: Path, pipeline: str, prefix: str | None) -> str:
+    """What the names of this folder's topics begin with: the user's choice, or a name that no other
+    folder's pipeline has. A folder keeps to what it began with.
+    """
+    file = folder / "kafka.json"
+    if file.exists():
+        try:
+            kept = msgspec.json.decode(file.read_bytes(), type=dict[str, str])["prefix"]
+        except (msgspec.DecodeError, KeyError) as error:
+            raise PipelineFailed(
+                f"{file} cannot be read ({error}): restore it, or start in another directory"
+            ) from error
+        if prefix is not None and prefix != kept:
+            raise InvalidConfig(
+                f"the edges in {folder} are topics named {kept}.*, not {prefix}.*: choose another "
+                "directory"
+            )
+        return kept
+    if (folder / "edges").exists():
+        raise InvalidConfig(f"the edges in {folder} are directories: choose another directory")
+    chosen = prefix or topic_name("foretide", pipeline, uuid4().hex[:8])
+    replace_file(file, msgspec.json.encode({"prefix": chosen}))
+    return chosen

@@ -18,7 +18,6 @@ from foretide.figures import account as accounting
 from foretide.figures import demand as demanding
 from foretide.figures.comparison import Comparison, Conditions
 from foretide.figures.record import RunRecord
-from foretide.figures.saving import percent
 from foretide.figures.summary import summarize
 from foretide.journal import Journal, Run, read
 from foretide.model import Sample
@@ -26,6 +25,7 @@ from foretide.report import of_journal, render
 from foretide.web.records import Columns, Now
 from foretide.web.state import Journalled
 from foretide.web.tail import Tail
+from foretide.wording import percent
 
 WINDOWS = 330
 

@@ -14,11 +14,11 @@ from playwright.sync_api import Browser, Page, expect
 from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps, tweets
 
 from foretide.control import ModeSwitch
-from foretide.figures.saving import percent, plural
 from foretide.journal import Journal, read
 from foretide.model import Decision, Host, Snapshot
 from foretide.web import serve
 from foretide.web.server import Served
+from foretide.wording import percent, plural
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 SIZES = {"desktop": (1280, 900), "phone": (390, 844)}

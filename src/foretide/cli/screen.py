@@ -15,9 +15,10 @@ from rich.text import Text
 
 from foretide.figures.metrics import figures
 from foretide.figures.record import RunRecord, end_to_end
-from foretide.figures.saving import against_static_peak, percent, plural
+from foretide.figures.saving import against_static_peak
 from foretide.journal import Run
 from foretide.model import Decision, Latency, Outcome
+from foretide.wording import percent, plural
 
 OUTCOMES: dict[Outcome, str] = {
     "observed": "no plan due",

@@ -19,13 +19,13 @@ from foretide.cli.scenario import Options, build
 from foretide.config import Settings, load_settings
 from foretide.errors import InvalidConfig
 from foretide.figures.comparison import Comparison
-from foretide.figures.saving import percent
 from foretide.load import CsvFormat
 from foretide.model import Prices
 from foretide.report.words import FIGURES, verdict
 from foretide.sim import compare as comparing
 from foretide.systems import SYSTEMS, System
 from foretide.systems import system as named
+from foretide.wording import percent
 
 AppOption = Annotated[
     str,

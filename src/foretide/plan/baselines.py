@@ -17,6 +17,7 @@ from foretide.plan.need import known_service_time_s, need
 from foretide.plan.optimum import needs, priced
 from foretide.quantities import from_outside
 from foretide.topology import Topology
+from foretide.wording import percent, plural
 
 
 class Ds2:
@@ -49,7 +50,7 @@ class Ds2:
             replicas[name] = need(rate, service_time_s / self.utilization)
             reasons[name] = (
                 f"a target rate of {rate:.1f} events/s at {service_time_s * 1e3:.2f} ms each, "
-                f"{self.utilization:.0%} busy"
+                f"{percent(self.utilization)} busy"
             )
         return Plan(replicas, reasons)
 
@@ -82,14 +83,14 @@ class SparkDra:
                 work = need((sample.arrived + sample.backlog) / history.window_s, service_time_s)
                 replicas[name] = max(running, min(running + 2 ** min(waiting - 1, 20), work))
                 reasons[name] = (
-                    f"{sample.backlog:.0f} events wait for {waiting} windows in a row: "
-                    f"{replicas[name]} replicas, {work} at most"
+                    f"{plural(sample.backlog, 'event')} waiting for {plural(waiting, 'window')} "
+                    f"in a row: {plural(replicas[name], 'replica')}, {work} at most"
                 )
                 continue
             busy = self._busy(history, name)
             replicas[name] = min(running, busy)
             reasons[name] = (
-                f"{busy} of {running} replicas were busy within {self.idle_timeout_s:.0f} s"
+                f"{busy} of {plural(running, 'replica')} busy within {self.idle_timeout_s:.0f} s"
             )
         return Plan(replicas, reasons)
 

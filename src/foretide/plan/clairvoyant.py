@@ -24,6 +24,7 @@ from foretide.plan.optimum import (
     without_valleys,
 )
 from foretide.topology import Topology
+from foretide.wording import plural
 
 
 class Clairvoyant:
@@ -58,8 +59,8 @@ class Clairvoyant:
         target = {n: int(self._schedules[n][ahead].max()) for n in topology.names}
         until = "" if not lead else f" and the {lead} after it, the lead time"
         reasons = {
-            n: f"the cheapest schedule has {r} replicas in window {window}{until}, which needs "
-            f"{self.future.need[n][window]}"
+            n: f"the cheapest schedule has {plural(r, 'replica')} in window {window}{until}, "
+            f"which needs {self.future.need[n][window]}"
             for n, r in target.items()
         }
         return Plan(target, reasons)

@@ -13,6 +13,7 @@ from foretide.plan.future import Future
 from foretide.plan.optimum import Schedule, lead_windows, priced, without_valleys
 from foretide.plan.target_optimum import Promise, target_optimum
 from foretide.topology import Topology
+from foretide.wording import percent, plural
 
 
 class ClairvoyantTarget:
@@ -58,8 +59,9 @@ class ClairvoyantTarget:
         at = window - self._begun
         target = {n: int(s[at : at + lead + 1].max()) for n, s in self._schedules.items()}
         reasons = {
-            n: f"the cheapest schedule that keeps {future.share:.0%} within the target has {r} "
-            f"replicas in window {window}, which keeps {future.work[n][window]:.1f} busy"
+            n: f"the cheapest schedule that keeps {percent(future.share)} within the target has "
+            f"{plural(r, 'replica')} in window {window}, which keeps "
+            f"{future.work[n][window]:.1f} busy"
             for n, r in target.items()
         }
         return Plan(target, reasons)

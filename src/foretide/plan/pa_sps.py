@@ -12,6 +12,7 @@ from foretide.model import Forecast, Plan
 from foretide.plan.flow import Flow
 from foretide.plan.need import known_service_time_s, need
 from foretide.topology import Topology
+from foretide.wording import plural
 
 
 class PaSps:
@@ -61,9 +62,10 @@ class PaSps:
             pool = self.pool or topology[name].max_replicas
             wanted = need(work / span, service_time_s / self.utilization)
             replicas[name] = min(wanted, pool)
+            limit = f" of at most {pool}" if wanted <= pool else f", the maximum is {pool}"
             reasons[name] = (
                 f"{received[name]:.0f} events expected in {span:.0f} s and {queued[name]:.0f} "
                 "queued, "
-                f"at {service_time_s * 1e3:.2f} ms each, need {wanted} of {pool} replicas"
+                f"at {service_time_s * 1e3:.2f} ms each, need {plural(wanted, 'replica')}{limit}"
             )
         return Plan(replicas, reasons)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from foretide.history import History
 from foretide.model import Forecast, Plan
 from foretide.topology import Topology
+from foretide.wording import plural
 
 
 class Static:
@@ -23,4 +24,4 @@ class Static:
             n: fixed if isinstance(fixed, int) else fixed.get(n, topology[n].min_replicas)
             for n in topology.names
         }
-        return Plan(target, {n: f"fixed at {r} replicas" for n, r in target.items()})
+        return Plan(target, {n: f"fixed at {plural(r, 'replica')}" for n, r in target.items()})

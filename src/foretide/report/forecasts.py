@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from foretide.figures.saving import percent, plural
 from foretide.forecast.evaluate import Score
 from foretide.forecast.leaderboard import Leaderboard
 from foretide.load import Load
 from foretide.report.page import assembled, save, series_of
+from foretide.wording import percent, plural
 
 MOST_POINTS = 2000  # windows in the chart: the end of the test part
 

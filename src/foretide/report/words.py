@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from foretide.figures.saving import percent, plural
 from foretide.figures.summary import Summary
+from foretide.wording import percent, plural
 
 LIMITS = ("clairvoyant", "clairvoyant-target")
 """Systems that know the future: limits to compare with, not choices."""

@@ -21,13 +21,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from foretide.assets import VENDOR
 from foretide.control import ask_mode
 from foretide.errors import JournalError, NobodyListens
-from foretide.figures.saving import percent
 from foretide.web import openapi, prometheus
 from foretide.web.decisions import read_at, view
 from foretide.web.records import Decisions, Health, ModeAnswer, ModeRequest, Range
 from foretide.web.security import BODY_LIMIT_BYTES, Gate, Token, refusal
 from foretide.web.sse import EventStream
 from foretide.web.watch import JournalWatch
+from foretide.wording import percent
 
 STATIC = Path(__file__).parent / "static"
 PAGE_LIMIT, PAGE_DEFAULT = 200, 50

@@ -73,10 +73,9 @@ def environment(version: str, folder: Path) -> Path:
     install = [*uv, "pip", "install", "-q", "--python", str(python)]
     if not python.exists():
         subprocess.run([*uv, "venv", "-q", str(place)], check=True)
-        subprocess.run([*install, f"{ROOT}[attach]", f"pyspark=={version}"], check=True)
-    else:  # kept from an earlier run: Foretide may be older than this tree
-        again = [*install, "--no-deps", "--reinstall-package", "foretide", str(ROOT)]
-        subprocess.run(again, check=True)
+    # in a folder kept from an earlier run, Foretide may be older than this tree
+    wanted = ["--reinstall-package", "foretide", f"{ROOT}[attach]", f"pyspark=={version}"]
+    subprocess.run([*install, *wanted], check=True)
     return python
 
 

@@ -56,9 +56,9 @@ class SystemSettings(msgspec.Struct, frozen=True):
             if getattr(self, name) is not None:
                 changes[name] = getattr(self, name)
         for kind in ("forecaster", "planner"):
-            chosen = getattr(self, kind) or getattr(base, kind)
-            own = getattr(base, f"{kind}_constants") if chosen == getattr(base, kind) else {}
-            changes[kind] = chosen
+            part = getattr(self, kind) or getattr(base, kind)
+            own = getattr(base, f"{kind}_constants") if part == getattr(base, kind) else {}
+            changes[kind] = part
             changes[f"{kind}_constants"] = {**own, **getattr(self, f"{kind}_constants")}
         given: dict[str, Any] = {
             n: getattr(self, n)
@@ -73,7 +73,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """Everything a run can be told. A simulation takes the system and the prices, a live run all of
+    """All settings of a run. A simulation takes the system and the prices, a live run all of
     it.
     """
 
@@ -114,12 +114,12 @@ def parse_settings(table: Mapping[str, Any], where: str = "settings") -> Setting
         ):
             if seconds is not None and not 0 < seconds < float("inf"):
                 raise InvalidConfig(f"{name} must be more than 0 seconds")
-        chosen = settings.system.build()
+        system = settings.system.build()
         (
-            chosen.new_forecaster(),
-            chosen.new_planner(),
-            chosen.new_guards(),
-        )  # unknown parts and constants are told now, not later
+            system.new_forecaster(),
+            system.new_planner(),
+            system.new_guards(),
+        )  # unknown parts and constants are errors now, not later
     except msgspec.ValidationError as error:
         problem, _, at = str(error).partition(" - at `$.")
         raise InvalidConfig(f"{where}: key '{at.rstrip('`') or '(top)'}': {problem}") from error

@@ -10,7 +10,7 @@ ForetideError
 ├── Infeasible            no plan can reach the target; the message says what would be feasible
 ├── JournalError          a journal cannot be read or written
 ├── NobodyListens         a mode was asked for, but no loop reads the switch
-├── ActuationError        the world refused or failed to carry out a plan
+├── ActuationError        the environment refused or failed to carry out a plan
 └── PipelineFailed        a running pipeline stopped, or cannot start from what it finds on disk
 """
 
@@ -57,7 +57,7 @@ class NobodyListens(ForetideError):
 
 
 class ActuationError(ForetideError):
-    """The world refused or failed to carry out a plan. Replicas stay as they are."""
+    """The environment refused or failed to carry out a plan. Replicas stay as they are."""
 
 
 class PipelineFailed(ForetideError):

@@ -33,16 +33,16 @@ def papers(
 
     Example: [bold]foretide bench papers drs[/]
     """
-    told = {}
+    results = {}
     for name in [PAPERS[n].name for n in names or PAPERS.names]:
         tables = PAPERS.build(name, seed=seed)
-        told[name] = [t.as_dict() for t in tables]
+        results[name] = [t.as_dict() for t in tables]
         if not as_json:
             typer.echo(f"## {PAPERS[name].source}\n")
             for table in tables:
                 typer.echo("\n".join(table.lines()) + "\n")
     if as_json:
-        typer.echo(json.dumps(told))
+        typer.echo(json.dumps(results))
 
 
 @app.command("forecast")
@@ -65,11 +65,11 @@ def forecast(
 
     Example: [bold]foretide bench forecast --seeds 1 --days 12[/]
     """
-    chosen = tuple(
+    asked = tuple(
         dict.fromkeys(FORECASTERS[n.strip()].name for n in models.split(",") if n.strip())
     )
     with Console(stderr=True).status("") as status:
-        found = forecasting_table(
-            Setting(days, window, horizon, seeds, chosen), lambda what: status.update(f"{what} ...")
+        table = forecasting_table(
+            Setting(days, window, horizon, seeds, asked), lambda what: status.update(f"{what} ...")
         )
-    typer.echo(json.dumps(found.as_dict()) if as_json else "\n".join(found.lines()))
+    typer.echo(json.dumps(table.as_dict()) if as_json else "\n".join(table.lines()))

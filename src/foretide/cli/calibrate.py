@@ -41,8 +41,8 @@ def command(
         for name in twin.app.topology.names
     ]
     if as_json:
-        found = {"run": ran.name, "window_s": twin.window_s, "operators": operators}
-        sys.stdout.write(json.dumps(found, allow_nan=False) + "\n")
+        fields = {"run": ran.name, "window_s": twin.window_s, "operators": operators}
+        sys.stdout.write(json.dumps(fields, allow_nan=False) + "\n")
         return
     table(
         f"Twin of {ran.name}, {load.duration_s:.0f} s recorded, {load.total:,.0f} events",

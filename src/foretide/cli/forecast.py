@@ -86,14 +86,14 @@ def command(
         say(f"report: {report}")
 
 
-def as_dict(load: Load, found: Leaderboard) -> dict[str, object]:
+def as_dict(load: Load, board: Leaderboard) -> dict[str, object]:
     """The JSON contract of ``foretide forecast``."""
     return {
         "load": load.name,
         "rows": len(load),
-        "horizon": found.horizon,
-        "every": found.every,
-        "models": [asdict(s) for s in found.scores],
+        "horizon": board.horizon,
+        "every": board.every,
+        "models": [asdict(s) for s in board.scores],
     }
 
 
@@ -106,15 +106,15 @@ def _models(names: str) -> list[str] | None:
     return [FORECASTERS[n].name for n in wanted]
 
 
-def _print(load: Load, found: Leaderboard) -> None:
-    origins = max(s.origins for s in found.scores)
-    title = f"{load.name}: {len(load):,} rows, {found.horizon} windows ahead, {origins:,} origins"
-    table = titled(title + (f", every {found.every}th window" if found.every > 1 else ""))
+def _print(load: Load, board: Leaderboard) -> None:
+    origins = max(s.origins for s in board.scores)
+    title = f"{load.name}: {len(load):,} rows, {board.horizon} windows ahead, {origins:,} origins"
+    table = titled(title + (f", every {board.every}th window" if board.every > 1 else ""))
     table.add_column("model", no_wrap=True)
     for label, _ in SHOWN:
         table.add_column(label, justify="right")
-    for score in found.scores:
+    for score in board.scores:
         table.add_row(score.model, *(cell(score, key) for _, key in SHOWN))
     screen = console()
     screen.print(table)
-    screen.print(verdict(found))
+    screen.print(verdict(board))

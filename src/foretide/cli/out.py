@@ -20,11 +20,11 @@ def console() -> Console:
     """Standard output; where it is no terminal, wide enough that no line of a table is broken or
     cut.
     """
-    found = Console(markup=False, highlight=False)
+    screen = Console(markup=False, highlight=False)
     return (
-        found
-        if found.is_terminal
-        else Console(markup=False, highlight=False, width=max(found.width, WIDE))
+        screen
+        if screen.is_terminal
+        else Console(markup=False, highlight=False, width=max(screen.width, WIDE))
     )
 
 

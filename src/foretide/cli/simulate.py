@@ -204,8 +204,8 @@ def _run(
         for s in systems
     ]
     warn_if_slow(scenario, systems)
-    with progress() as tell:
-        comparison = comparing.compare(scenario, systems, tell, processes)
+    with progress() as report_progress:
+        comparison = comparing.compare(scenario, systems, report_progress, processes)
     for name, why in comparison.left_out.items():
         labelled("left out:", "yellow", f"{name}: {why}")
     if not comparison.runs:
@@ -235,24 +235,24 @@ _SHOWN = {
 }
 
 
-def _print(found: Comparison, in_money: bool = False) -> None:
-    case = found.conditions
-    table = titled(f"{case.app} under {case.load}, window {case.window_s:g} s")
+def _print(comparison: Comparison, in_money: bool = False) -> None:
+    conditions = comparison.conditions
+    table = titled(f"{conditions.app} under {conditions.load}, window {conditions.window_s:g} s")
     table.add_column("system", no_wrap=True)
     shown = [f for f in FIGURES if f.key in _SHOWN or (in_money and f.key == "cost")]
     for figure in shown:
         table.add_column(
             figure.label if figure.form != "ms" else f"{figure.label} ms", justify="right"
         )
-    for run in found.runs:
+    for run in comparison.runs:
         figures = run.figures.as_dict()
         cells = {f.key: _cell(figures[f.key], f.form) for f in shown}
         if run.short is not None:
             cells["saved_resources"] = "ran short"
         table.add_row(Text(run.system), *cells.values())
-    told = console()
-    told.print(table)
-    told.print(verdict(found.runs))
+    screen = console()
+    screen.print(table)
+    screen.print(verdict(comparison.runs))
 
 
 def _cell(value: Any, form: str) -> str:

@@ -121,14 +121,14 @@ def spam_score(text: str) -> float:
     True
     """
     letters = [c for c in text if c.isalpha()]
-    found = {
+    signs = {
         "links": len(re.findall(r"https?://", text)),
         "shouting": sum(c.isupper() for c in letters) / max(1, len(letters)),
         "exclamations": text.count("!"),
         "money": text.count("$"),
         "bait": len(re.findall(r"\b(free|win|cheap|click|now)\b", text.lower())),
     }
-    return 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[k] * v for k, v in found.items())))
+    return 1 / (1 + math.exp(-BIAS - sum(WEIGHTS[k] * v for k, v in signs.items())))
 
 
 def topic_of(text: str) -> str:

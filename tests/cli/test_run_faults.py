@@ -34,14 +34,23 @@ pytestmark = pytest.mark.spark
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     (folder / "mine.py").write_text(MINE)
     command = ["run", *arguments, "--window", "1", "--folder", str(folder / "run")]
-    return subprocess.Popen(
-        [sys.executable, "-c", f"from foretide.cli import app; app({command})"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        start_new_session=True,
-    )
+    with open(folder / "out", "w") as out, open(folder / "errors", "w") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-c", f"from foretide.cli import app; app({command})"],
+            stdout=out,
+            stderr=errors,
+            text=True,
+            cwd=folder,
+            start_new_session=True,
+        )
+
+
+def ended(process: subprocess.Popen[str], folder: Path) -> tuple[str, str]:
+    """What a run printed. It goes to files: Python workers outlive a killed JVM by a moment and
+    would keep pipes open.
+    """
+    process.wait(timeout=200)
+    return (folder / "out").read_text(), (folder / "errors").read_text()
 
 
 def children(pid: int) -> dict[int, str]:
@@ -97,7 +106,7 @@ def test_one_sentence_and_a_clean_end(
             break
         time.sleep(0.1)
     attack(process)
-    printed, errors = process.communicate(timeout=120)
+    printed, errors = ended(process, tmp_path)
     assert process.returncode == code, printed + errors
     assert out in printed
     assert errors.count("\n") == (1 if sentence else 0), errors
@@ -106,7 +115,7 @@ def test_one_sentence_and_a_clean_end(
 
 def test_kafka_without_its_connector_is_one_sentence(tmp_path: Path) -> None:
     process = start(tmp_path, "mine.py:kafka", "--windows", "3")
-    printed, errors = process.communicate(timeout=200)
+    printed, errors = ended(process, tmp_path)
     assert process.returncode == 2, printed + errors
     (line,) = errors.splitlines()
     assert "Spark has no data source 'kafka'" in line

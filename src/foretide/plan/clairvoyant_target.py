@@ -20,8 +20,9 @@ class ClairvoyantTarget:
     """Each operator follows its ``target_optimum`` over the whole future.
 
     The waits of an event's operators add up, so each gets an equal part of the target and of the
-    events that may be late: a schedule that keeps the promise, not the least of all. The bound that
-    costs are compared with (``bound``) gives every operator the whole of both.
+    events that may be late. That keeps the promise for a fluid; it knows no chance in a window,
+    so that a run of few slow events can be later. The bound that costs are compared with
+    (``bound``) gives every operator the whole of both.
     """
 
     def __init__(

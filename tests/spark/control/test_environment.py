@@ -20,7 +20,7 @@ from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.probe import PipelineProbe
 
 pytestmark = pytest.mark.spark
-QUIET_S = 20
+QUIET_S = 30
 
 
 class OnSpark:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from broker import Topics
 from pyspark import TaskContext
@@ -14,6 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
+from foretide.load import Load
+from foretide.spark import Generator, Pipeline, Running, kafka
+from foretide.spark.declare.kafka import Kafka
 from foretide.spark.edge.directory import DirectoryEdges
 from foretide.spark.edge.kafka import KafkaEdges
 from foretide.spark.edge.protocol import Edges, Manifest, Outlet
@@ -197,3 +202,85 @@ def test_stamps_of_what_was_written_are_exact(place: Place) -> None:
     assert sorted(stamps[0].tolist()) == [i * 0.5 for i in range(40)]
     assert stamps[1:] == (40.0, sum(i * 0.5 for i in range(40)))
     assert output.stamps(staging, {}) is None
+
+
+def pipeline(edges: Kafka | None, events: int) -> Pipeline:
+    """Keys, named outputs, a predicate, a loop, dead letters, a writer; on directories a stateful
+    count too.
+    """
+    p = Pipeline("parts", trigger_s=0.3, edges=edges)
+    load = Load("burst", np.array([float(events)]), 0.01)
+    p.source("events", Generator(load, max_events_per_batch=events // 3, keys=5))
+
+    @p.operator(inputs=["events", "again"], schema="id long, key long, rounds long, value double")
+    def enter(event: dict[str, Any]) -> dict[str, Any]:
+        rounds = int(event["value"]) if event["value"] and event["value"] >= 1 else 0
+        return {"id": event["id"], "key": event["key"], "rounds": rounds, "value": 0.0}
+
+    @p.operator(
+        inputs="enter", key="key", on_error="divert", max_replicas=3,
+        outputs={"done": "id long, key long", "loop": "id long, key long, rounds long"},
+    )  # fmt: skip
+    def split(event: dict[str, Any]) -> Any:
+        if event["id"] % 50 == 7:
+            raise ValueError("seven")
+        if event["id"] % 10 == 0 and event["rounds"] < 2:
+            return "loop", {k: event[k] for k in ("id", "key", "rounds")}
+        return "done", {"id": event["id"], "key": event["key"]}
+
+    @p.operator(inputs="split:loop", schema="id long, at double, key long, value double")
+    def again(event: dict[str, Any]) -> dict[str, Any]:
+        return {"id": event["id"], "at": 0.0, "key": event["key"], "value": event["rounds"] + 1.0}
+
+    if edges is None:
+
+        @p.frame(inputs="split:done", stateful=True, output_mode="update", max_replicas=2)
+        def count(frame: DataFrame) -> DataFrame:
+            return frame.groupBy("key").agg(sf.count("*").alias("n"))
+
+        p.sink("counts", "count")
+
+    @p.batches(inputs={"split:done": "key < 3"}, max_replicas=2)
+    def low(batch: Any) -> Any:
+        return batch
+
+    p.sink("small", "low")
+    return p
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_pipeline_of_every_part_counts_each_event_once_over_restarts(
+    kind: str,
+    spark: SparkSession,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    events, edges = 300, None
+    if kind == "kafka":
+        edges = kafka(request.getfixturevalue("topics").servers)
+    declared = pipeline(edges, events)
+    written: list[int] = []
+    declared.sink("all", "split:done", lambda f, batch: written.extend(r.id for r in f.collect()))
+    for limit in (0.0, None):
+        with Running(declared, spark, tmp_path) as running:
+            running.set_replicas({"split": 3, "low": 2})
+            if limit is None:
+                running.wait(240)
+                assert {n: running.backlog(n) for n in running.topology.names} == dict.fromkeys(
+                    running.topology.names, 0
+                )
+                low = sorted(r.id for r in running.read("small").collect())
+                newest: dict[int, int] = {}
+                for r in running.read("counts").collect() if edges is None else ():
+                    newest[r.key] = max(newest.get(r.key, 0), r.n)
+                dead = [json.loads(r._event)["id"] for r in running.read("dead:split").collect()]
+            else:
+                with running.accounts.changed:
+                    while running.accounts.consumed("split") == 0:
+                        running.check()
+                        running.accounts.changed.wait(0.5)
+    bad = [i for i in range(events) if i % 50 == 7]
+    assert sorted(dead) == bad
+    assert sorted(set(written)) == [i for i in range(events) if i not in bad]
+    assert len(low) == len(set(low))
+    assert sum(newest.values()) == (events - len(bad) if edges is None else 0)

@@ -89,7 +89,9 @@ class Running:
         try:
             self.started_at = self.folder.started_at(pipeline.name)
             check_names(self.path, {n: w.step.formerly for n, w in wired.items()})
-            self.folder.edges = edges_of(pipeline, self.folder, channels)
+            self.folder.edges = edges_of(
+                pipeline, self.folder, channels, [n for n, w in wired.items() if w.stateful]
+            )
             outputs = {n: self.folder.edges.output(n) for n in wired}
             recover({n: self._place(w, channels[n], outputs[n]) for n, w in wired.items()})
             manifests = {n: output.latest() for n, output in outputs.items()}

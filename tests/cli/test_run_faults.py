@@ -56,7 +56,7 @@ def ended(process: subprocess.Popen[str], folder: Path) -> tuple[str, str]:
 def children(pid: int) -> dict[int, str]:
     """Processes below one, by id, with their command lines."""
     listed = subprocess.run(
-        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     ).stdout
     rows = [(int(p), int(parent), args) for p, parent, args in map(split, listed.splitlines())]
     below = {pid}

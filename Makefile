@@ -18,8 +18,8 @@ test: .venv/.dev
 	@scripts/ensure-chromium
 	@scripts/ensure-kafka
 	@$(MAKE) --no-print-directory check
-	$(BIN)/pytest -n 2 -m "not spark" $(ARGS)
-	$(BIN)/pytest -n 2 --dist loadgroup -m spark $(ARGS)
+	$(BIN)/pytest -n 2 -m "not spark and not long" $(ARGS)
+	$(BIN)/pytest -n 2 --dist loadgroup -m "spark and not long" $(ARGS)
 
 fast: .venv/.dev
 	$(BIN)/pytest -n 2 -m "not spark and not slow" $(ARGS)
@@ -27,7 +27,7 @@ fast: .venv/.dev
 # Hours on a small machine: every crash point, kills and a soak on Spark.
 slow: .venv/.dev
 	@scripts/ensure-java
-	$(BIN)/pytest -m "slow and not spark" tests/chaos
+	$(BIN)/pytest -m long
 	$(BIN)/python benchmarks/chaos.py --kills 100
 	$(BIN)/python benchmarks/soak.py
 

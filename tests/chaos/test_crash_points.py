@@ -63,6 +63,7 @@ def test_some_chains_of_crashes() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("torn", [False, True])
@@ -73,6 +74,7 @@ def test_every_crash_point(seed: int, torn: bool) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_power_cut_at_every_point(way: str) -> None:
@@ -82,6 +84,7 @@ def test_a_power_cut_at_every_point(way: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("power", [None, *WAYS])
 def test_long_chains_of_crashes(power: str | None) -> None:

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
+from networks import TRACES
 
 from foretide.forecast import FORECASTERS
 from foretide.forecast.basic import Basic
@@ -21,7 +21,6 @@ from foretide.model import Array
 from foretide.parts import Forecaster
 
 BEFORE, HORIZON, SEEDS = 350, 4, 40
-TRACES = Path("/work/shared/traces")
 Noise = Callable[[Array, np.random.Generator], Array]
 
 

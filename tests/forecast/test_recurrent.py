@@ -98,7 +98,7 @@ def test_too_little_teaches_nothing_and_is_not_ready() -> None:
     forecaster = Recurrent(**SMALL)
     forecaster.fit(wave(27))
     forecaster.fit(np.full(100, np.nan))
-    with pytest.raises(NotReady, match="once 28 windows"):
+    with pytest.raises(NotReady, match="after 28 windows"):
         forecaster.forecast(wave(100), 1)
 
 

@@ -75,7 +75,7 @@ def target_optimum(
 
     # a burst of 3 in a window that two may share needs no third replica
     >>> target_optimum(np.array([1.0, 3.0, 1.0]), Promise(1.0, 1.0), WindowPrices(), 2).schedule
-    array([2, 2, 2])
+    array([1, 1, 2])
     """
     demand = np.maximum(np.asarray(work, dtype=float), 0.0)
     if not demand.size:

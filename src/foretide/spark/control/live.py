@@ -31,7 +31,7 @@ from foretide.load import Load
 from foretide.model import Decision, Mode, Prices
 from foretide.spark.control.actuator import PipelineActuator
 from foretide.spark.control.executors import ExecutorPool
-from foretide.spark.control.java import check_java, shielded
+from foretide.spark.control.java import check_java, java_has_ended, shielded
 from foretide.spark.control.lead_time import LeadTimes, default_path
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.declare.pipeline import Pipeline
@@ -194,7 +194,10 @@ class LiveRun:
         return self.system.remembering(load.before((now - ended_at) % DAY_S, self.window_s))
 
     def _is_over(self, running: Running) -> bool:
-        return running.has_failed or (self.until_idle and running.idle())
+        # a JVM that is killed between two batches fails no query
+        if running.has_failed or java_has_ended():
+            return True
+        return self.until_idle and running.idle()
 
 
 class Recorder:

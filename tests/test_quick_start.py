@@ -48,6 +48,7 @@ def test_what_differs_is_left_out() -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_every_block_does_what_the_page_says(tmp_path: Path) -> None:
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}

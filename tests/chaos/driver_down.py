@@ -55,8 +55,8 @@ def main(master: str, path: Path) -> None:
             actuator.apply(Plan({"a": 3, "b": 3}))
         else:
             actuator.resume()
-        until(running, lambda: len(executors.names()) == 3, "three executors")
         until(running, lambda: running.accounts.latest("b").batch >= begun + 3, "three batches")
+        until(running, lambda: len(executors.names()) == 3, "three executors")
         print(json.dumps({"replicas": before, "executors": len(executors.names())}), flush=True)
         if first:
             until(running, lambda: False, "to be killed")

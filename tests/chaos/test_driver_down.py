@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from standalone import standalone
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 SCRIPT = Path(__file__).with_name("driver_down.py")
 
@@ -31,14 +31,15 @@ def executors(folder: Path) -> int:
 
 
 def start(master: str, run: Path, log: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, str(SCRIPT), master, str(run)],
-        stdout=subprocess.PIPE,
-        stderr=log.open("ab"),
-        text=True,
-        start_new_session=True,
-        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-    )
+    with log.open("ab") as errors:
+        return subprocess.Popen(
+            [sys.executable, str(SCRIPT), master, str(run)],
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        )
 
 
 def test_executors_go_with_a_killed_driver_and_come_back_with_it(tmp_path: Path) -> None:
@@ -51,6 +52,7 @@ def test_executors_go_with_a_killed_driver_and_come_back_with_it(tmp_path: Path)
         assert executors(tmp_path) == 3
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
+        first.stdout.close()
         until = time.monotonic() + 120
         while executors(tmp_path) and time.monotonic() < until:
             time.sleep(0.1)

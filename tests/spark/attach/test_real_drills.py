@@ -86,6 +86,7 @@ spark.stop()
 
 
 @pytest.mark.spark
+@pytest.mark.long
 def test_an_executor_dies_a_query_restarts_and_attach_starts_anew(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", APPLICATION, str(tmp_path)],

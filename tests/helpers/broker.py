@@ -47,9 +47,12 @@ class Topics:
     def create(
         self, name: str = "t", partitions: int = 1, config: Mapping[str, str] | None = None
     ) -> str:
-        """A new topic with a name of its own; the name."""
+        """A new topic with a name of its own; the name. It keeps records of any timestamp: the
+        broker looks for those older than a week within a second of its start.
+        """
         topic = f"{name}-{uuid4().hex[:8]}"
-        made = self.admin.create_topics([NewTopic(topic, partitions, 1, config=dict(config or {}))])
+        kept = {"retention.ms": "-1", **(config or {})}
+        made = self.admin.create_topics([NewTopic(topic, partitions, 1, config=kept)])
         made[topic].result(TIMEOUT_S)
         return topic
 

@@ -46,6 +46,7 @@ transaction.state.log.num.partitions=1
 group.initial.rebalance.delay.ms=0
 log.cleaner.dedupe.buffer.size=2097152
 log.retention.check.interval.ms=1000
+log.initial.task.delay.ms=500
 controlled.shutdown.enable=false
 """
 

@@ -75,6 +75,20 @@ def test_files_count_whether_or_not_a_batch_took_them(tmp_path: Path) -> None:
     assert feed.between({"logOffset": 1}, {"logOffset": 2}) == 12, "counted before it was removed"
 
 
+def test_a_relative_folder_is_the_one_of_spark_s_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text("{}\n{}\n")
+    (tmp_path / "0").write_text(
+        "v1\n" + json.dumps({"path": f"file://{tmp_path}/in/a.json", "batchId": 0})
+    )
+    monkeypatch.chdir(tmp_path)
+    feed = FileFeed(tmp_path, "in", "json")
+    assert feed.beyond(None, 0.0) == 2
+    assert feed.beyond({"logOffset": 0}, 0.0) == 0, "a batch took the file: it does not wait"
+
+
 def test_text_is_counted_by_lines_and_odd_formats_are_unknown(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("1\n2\n3")
     assert FileFeed(tmp_path, str(tmp_path), "csv").beyond(None, 0.0) == 3

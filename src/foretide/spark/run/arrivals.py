@@ -204,7 +204,8 @@ class FileFeed:
 
     def _present(self) -> Iterator[str]:
         pattern = self.options.get("pathglobfilter", "*")
-        for root in glob.glob(_local(self.path)) or [_local(self.path)]:
+        path = os.path.abspath(_local(self.path))  # as Spark's log has it
+        for root in glob.glob(path) or [path]:
             if os.path.isfile(root):
                 yield root
             for folder, folders, files in os.walk(root):

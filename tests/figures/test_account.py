@@ -71,6 +71,18 @@ def test_what_ran_above_the_need_does_not_make_up_for_another_window() -> None:
     assert saving(account, None).short == "replicas covered 66.6 % of the need"
 
 
+def test_what_waited_before_the_first_window_is_due_too() -> None:
+    """1,000 events wait; 10 come and 50 are worked off in each window."""
+    account = Account(operators(1), Prices(), Promise(target_s=30.0))
+    one = np.ones(1)
+    for left in (960.0, 920.0, 880.0):
+        counts = (10 * one, 50 * one, left * one, one, one, 10 * one, np.zeros(0))
+        account.add(WindowArrays(30.0, *counts, dropped=0.0), one)
+    assert account.due == 1000 + 20
+    assert account.overdue == 870, "all that waits but the ten events of the last window"
+    assert "870 events still waiting at the end" in (saving(account, None).short or "")
+
+
 CHAIN = Topology((Operator("a"), Operator("b", inputs=("a",))))
 
 

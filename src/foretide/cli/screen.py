@@ -15,7 +15,7 @@ from rich.text import Text
 
 from foretide.figures.metrics import figures
 from foretide.figures.record import RunRecord, end_to_end
-from foretide.figures.saving import against_static_peak
+from foretide.figures.saving import against_static_peak, saving
 from foretide.journal import Run
 from foretide.model import Decision, Latency, Outcome
 from foretide.wording import percent, plural
@@ -144,10 +144,12 @@ def summary(run: Run, decisions: Sequence[Decision]) -> str:
     lines = [
         f"{account.replica_seconds:,.0f} replica-seconds used in {account.seconds:,.0f} s; "
         f"{against_static_peak(account, result.slo_share)}",
-        f"{plural(account.adaptations, 'window')} changed replicas; "
-        f"{plural(leaving, 'event')} left the pipeline.",
+        f"Replicas changed in {plural(account.adaptations, 'window')}; the last "
+        f"{'operator' if len(run.topology.sinks) == 1 else 'operators'} processed "
+        f"{plural(leaving, 'event')}.",
     ]
-    if account.static_peak and result.cost_ratio is not None:
+    served = saving(account, result.slo_share).short is None
+    if served and account.static_peak and result.cost_ratio is not None:
         lines.insert(
             1,
             f"Cost with every start and stop: {percent(account.paid / account.static_peak)} of "

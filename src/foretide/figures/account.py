@@ -113,7 +113,13 @@ class Account:
         self._flow(window)
 
     def _flow(self, window: WindowArrays) -> None:
-        """Counts events in and out; those that came longer ago than the target are due."""
+        """Counts events in and out; those that came longer ago than the target are due. What waited
+        before the first window came at its start.
+        """
+        if self.windows == 1:
+            waited = np.maximum(window.backlog + window.processed - window.arrived, 0.0)
+            self._offered = self._offered + waited
+            self._recent.append((self.seconds - window.seconds, self._offered))
         self._processed = self._processed + window.processed
         self._sent = self._sent + window.sent
         self._offered = self._offered + window.offered

@@ -79,3 +79,16 @@ def test_memory_is_bounded_and_the_newest_windows_stay() -> None:
 def test_a_snapshot_of_other_operators_is_refused() -> None:
     with pytest.raises(InvalidRecord):
         History(CHAIN).append(Snapshot(0, 1, {"x": Sample(0, 0, 0, 1)}))
+
+
+def test_an_earlier_run_s_measurements_serve_until_the_operator_has_worked() -> None:
+    topology = Topology((Operator("a"), Operator("b", inputs=("a",))))
+    h = History(topology)
+    h.start_from({"a": 0.03}, {("a", "b"): 0.5})
+    assert h.service_time_s("a") == 0.03
+    assert h.service_time_s("b") is None
+    assert h.selectivity("a", "b") == 0.5
+    worked = Sample(10, 10, 0, 1, {"b": 10.0}, busy_s=0.1)
+    h.append(Snapshot(at=1.0, window_s=1.0, samples={"a": worked, "b": Sample(0, 0, 0, 1)}))
+    assert h.service_time_s("a") == pytest.approx(0.01)
+    assert h.selectivity("a", "b") == 1.0

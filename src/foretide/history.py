@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -41,6 +41,14 @@ class History:
         self._rates = {n: array("d") for n in topology.names}
         self._offered = {n: array("d") for n in topology.names}
         self._changed_at: float | None = None
+        self._earlier_service_s: Mapping[str, float] = {}
+        self._earlier_selectivity: Mapping[tuple[str, str], float] = {}
+
+    def start_from(
+        self, service_s: Mapping[str, float], selectivity: Mapping[tuple[str, str], float]
+    ) -> None:
+        """What an earlier run of the same topology measured: used until an operator has worked."""
+        self._earlier_service_s, self._earlier_selectivity = service_s, selectivity
 
     def append(self, snapshot: Snapshot) -> None:
         snapshot.check(self.topology)
@@ -132,7 +140,7 @@ class History:
 
     def service_time_s(self, name: str, last: int = RECENT) -> float | None:
         """Mean busy seconds per event over the last measured windows in which the operator worked;
-        None when it never did.
+        that of an earlier run, or None, when it never did.
         """
         busy = done = 0.0
         counted = 0
@@ -142,11 +150,11 @@ class History:
                 busy, done, counted = busy + s.busy_s, done + s.processed, counted + 1
                 if counted == last:
                     break
-        return busy / done if done else None
+        return busy / done if done else self._earlier_service_s.get(name)
 
     def selectivity(self, producer: str, consumer: str, last: int = RECENT) -> float | None:
-        """Events emitted on an edge per event processed by its producer; None when the producer
-        never processed any.
+        """Events emitted on an edge per event processed by its producer; that of an earlier run, or
+        None, when the producer never processed any.
         """
         out = done = 0.0
         counted = 0
@@ -160,7 +168,7 @@ class History:
                 )
                 if counted == last:
                     break
-        return out / done if done else None
+        return out / done if done else self._earlier_selectivity.get((producer, consumer))
 
     def backlog(self, name: str) -> float:
         return self.latest.samples[name].backlog

@@ -15,7 +15,8 @@ pipeline = Pipeline("files", trigger_s=1.0)
 
 def inbox(spark):
     os.makedirs("inbox", exist_ok=True)
-    return spark.readStream.schema("id long, at double, text string").json("inbox")
+    reader = spark.readStream.schema("id long, at double, text string")
+    return reader.option("maxFilesPerTrigger", 5).json("inbox")  # 300 events at most per batch
 
 
 pipeline.source("inbox", inbox, stamp="at")

@@ -98,6 +98,7 @@ def test_a_first_batch_of_all_that_waits_runs_in_pieces_on_the_replicas_of_the_m
         assert learned_s == pytest.approx(WAIT_S, rel=0.3)
     with Running(p, spark, run) as running:
         assert running.replicas == {"work": 6}
+        assert running.service_times_s() == {"work": running.limits.service_time_s("work")}
         assert running.limits.service_time_s("work") == pytest.approx(learned_s, rel=0.25)
         assert running.limits.of("work") == pytest.approx(limit, rel=0.3)
         assert running.backlog("work") == 0

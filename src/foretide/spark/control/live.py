@@ -173,6 +173,7 @@ class LiveRun:
                     train_beside=True,
                     effect_check=True,
                 )
+                loop.history.start_from(running.service_times_s(), running.selectivities())
                 with Learned(
                     learned_path(self.journal, self.system.planner), loop.planner
                 ) as learned:

@@ -205,6 +205,23 @@ class Running:
         """
         return self.accounts.backlog(name, time.time())
 
+    def service_times_s(self) -> dict[str, float]:
+        """Busy seconds per event of functions per event, as last observed here or in an earlier
+        run. A DataFrame function's are left out: its batches are timed, not its work.
+        """
+        measured = {n: self.limits.service_time_s(n) for n in self.topology.names}
+        frames = {n for n, q in self.queries.items() if q.wired.step.kind == "frame"}
+        return {n: s for n, s in measured.items() if s is not None and n not in frames}
+
+    def selectivities(self) -> dict[tuple[str, str], float]:
+        """Events sent on every edge per event that its producer took, since the first start."""
+        latest = {n: self.accounts.latest(n) for n in self.topology.names}
+        return {
+            (p, c): latest[p].delivered.get(f"to.{c}", 0) / taken
+            for p, c in self.topology.edges
+            if (taken := sum(latest[p].consumed.values()))
+        }
+
     def failed(self, name: str, error: Exception) -> PipelineFailed:
         """Remember the first failure and stop everything; called on a query's thread."""
         failure = explain(name, error, self.path)

@@ -115,10 +115,12 @@ def main() -> int:
     options.add_argument("--limit", type=int, default=0, help="maxOffsetsPerTrigger; 0: none")
     options.add_argument("--rates", default="60,240,60")
     options.add_argument("--max", type=int, default=4)
+    options.add_argument("--keep", type=Path, help="folder in which the run's journal stays")
     args = options.parse_args()
     rates = [float(r) for r in args.rates.split(",")]
     with tempfile.TemporaryDirectory() as name, Broker(Path(name) / "broker") as broker:
         folder = Path(name)
+        run_dir = args.keep or folder / "run"
         admin = AdminClient({"bootstrap.servers": broker.servers})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
         load = SteadyProducer(broker.servers, rates[0])
@@ -134,7 +136,7 @@ def main() -> int:
             target_latency_s=10,
             max_executors=args.max,
             mode=args.mode,
-            run_dir=folder / "run",
+            run_dir=run_dir,
         )
         changes = []
         with suppress(KeyboardInterrupt):  # what ran until then is printed
@@ -148,7 +150,7 @@ def main() -> int:
         spark.stop()
         share = (watcher.cpu_s or 0.0) / watcher.account.seconds
         print(f"attach used {100 * share:.2f} % of one core of the driver's Python process")
-        return verdict(folder / "run" / "journal.jsonl", changes)
+        return verdict(run_dir / "journal.jsonl", changes)
 
 
 def verdict(journal: Path, changes: list[tuple[float, float]]) -> int:

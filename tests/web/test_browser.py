@@ -258,7 +258,10 @@ class Recorded:
         facts = {"shared_slots": self.shared_slots, "spark_ui": "http://127.0.0.1:4040"}
         with Journal(folder / "journal.jsonl", replace(run, settings=facts, share=0.99)) as book:
             for d in decisions:
-                book.append(replace(d, snapshot=d.snapshot and self.changed(d.snapshot)))
+                plan = d.plan and replace(d.plan, model_error=0.123)
+                book.append(
+                    replace(d, snapshot=d.snapshot and self.changed(d.snapshot), plan=plan)
+                )
 
     def changed(self, snapshot: Snapshot) -> Snapshot:
         samples = {
@@ -283,6 +286,7 @@ def test_a_run_that_ran_short_says_so_and_shows_no_saving(browser: Browser, tmp_
             expect(facts).to_contain_text(text)
         for text in ("executors2", "task slots8", "lead time12 s", "processing"):
             expect(facts).to_contain_text(text)
+        expect(facts).to_contain_text("model error12.3 %")
         link = page.locator("#spark-ui")
         expect(link).to_have_attribute("href", "http://127.0.0.1:4040")
         label = page.locator('.node[data-operator="spam"]').get_attribute("aria-label") or ""

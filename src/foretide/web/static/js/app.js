@@ -175,6 +175,7 @@ function drawFacts(run, now) {
     ["executors", now.executors === null ? null : number(now.executors)],
     ["task slots", now.slots === null ? null : number(now.slots)],
     ["lead time", now.lead_s === null ? null : milliseconds(now.lead_s * 1000)],
+    ["model error", now.model_error === null ? null : `${number(100 * now.model_error)} %`],
   ];
   $("facts").replaceChildren(...facts.filter(([, value]) => value !== null).map(([name, value]) => {
     const item = document.createElement("div");

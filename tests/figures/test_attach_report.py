@@ -9,7 +9,7 @@ from watched_query import WatchedQuery
 
 from foretide.cli import app
 from foretide.errors import InvalidConfig, NotReady
-from foretide.figures.attach_report import ExecutorAccount, attach_page
+from foretide.figures.attach_report import account_of, attach_page
 from foretide.journal import Journal, Run, read
 from foretide.model import Decision, Host, Latency
 from foretide.plan.micro_batch import MicroBatch
@@ -48,17 +48,22 @@ def test_the_page_says_what_it_would_have_done_and_how_far_to_believe_it(tmp_pat
     assert "Events within the target, as it ran: 100.0 %" in page
     assert "Saved by what ran: 0 %" in page
     assert "0 of 36 windows over the target" in page or "windows over the target" in page
+    assert "dynamic allocation would have held about" in page
     assert "Median error of the batch model:" in page
     assert "4 -> 1:" in page or "4 -> 2:" in page
 
 
 def test_what_it_asked_for_is_counted(tmp_path: Path) -> None:
-    account = ExecutorAccount()
-    for decision in read(recorded(tmp_path) / "journal.jsonl")[1]:
+    run, decisions = read(recorded(tmp_path) / "journal.jsonl")
+    account = account_of(run)
+    for decision in decisions:
         account.add(decision)
     assert account.there == account.fixed == 720
     assert 180 <= account.asked <= 540
-    assert account.line(0.99).startswith("seconds=180 executor_seconds=720 asked=")
+    line = account.line(0.99)
+    assert line.startswith("seconds=180 executor_seconds=720 asked=")
+    assert 180 <= account.allocated <= 720
+    assert f"dynamic={account.allocated:.0f} saved_dynamic=" in line
 
 
 def test_no_saving_is_claimed_for_what_was_not_served(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from foretide.errors import InvalidConfig, NotReady
+from foretide.figures.dynamic_allocation import DynamicAllocation
 from foretide.history import History
 from foretide.journal import Run, read
 from foretide.model import Decision
@@ -27,13 +28,17 @@ CHANGES = 20
 
 @dataclass
 class ExecutorAccount:
-    """Executor-seconds of a run so far: those that were there, those that were asked for, and those
-    of the most executors of either, held all the time.
+    """Executor-seconds of a run so far: those that were there, those that were asked for, those of
+    the most executors of either, held all the time, and those that Spark's dynamic allocation would
+    have held (an estimate).
     """
+
+    dynamic: DynamicAllocation
 
     seconds: float = 0.0
     there: float = 0.0
     asked: float = 0.0
+    allocated: float = 0.0
     most: int = 0
     events: float = 0.0
     within: float = 0.0
@@ -49,6 +54,7 @@ class ExecutorAccount:
         self.seconds += snapshot.window_s
         self.there += running * snapshot.window_s
         self.asked += wanted * snapshot.window_s
+        self.allocated += self.dynamic.see(snapshot) * snapshot.window_s
         self.most = max(self.most, running, wanted)
         if snapshot.latency is not None:
             self.events += snapshot.latency.count
@@ -69,19 +75,36 @@ class ExecutorAccount:
         """Share of the fixed executor-seconds that was not used; None when the promise was not
         kept: what was not served is no saving.
         """
-        if self.share is None or self.share < promised or not self.fixed:
+        return self._saved_of(self.fixed, promised)
+
+    def saved_of_dynamic(self, promised: float) -> float | None:
+        """The same against dynamic allocation; negative when that would have held fewer."""
+        return self._saved_of(self.allocated, promised)
+
+    def _saved_of(self, other: float, promised: float) -> float | None:
+        if self.share is None or self.share < promised or not other:
             return None
-        return 1.0 - self.there / self.fixed
+        return 1.0 - self.there / other
 
     def line(self, promised: float) -> str:
         """One line for a log: key=value, in this order."""
-        saved = self.saved(promised)
+
+        def figure(value: float | None, digits: int = 3) -> str:
+            return "-" if value is None else f"{value:.{digits}f}"
+
         return (
             f"seconds={self.seconds:.0f} executor_seconds={self.there:.0f} asked={self.asked:.0f} "
-            f"fixed={self.fixed:.0f} share={'-' if self.share is None else f'{self.share:.4f}'} "
-            f"saved={'-' if saved is None else f'{saved:.3f}'} "
-            f"model_error={'-' if self.model_error is None else f'{self.model_error:.3f}'}"
+            f"fixed={self.fixed:.0f} share={figure(self.share, 4)} "
+            f"saved={figure(self.saved(promised))} model_error={figure(self.model_error)} "
+            f"dynamic={self.allocated:.0f} saved_dynamic={figure(self.saved_of_dynamic(promised))}"
         )
+
+
+def account_of(run: Run) -> ExecutorAccount:
+    """An empty account for a run of attach."""
+    settings: Mapping[str, Any] = run.settings
+    cores, most = int(settings.get("cores", 1)), int(settings.get("max_executors", 64))
+    return ExecutorAccount(DynamicAllocation(cores, most))
 
 
 class Change(NamedTuple):
@@ -144,7 +167,7 @@ def attach_page(journal: Path) -> str:
     run, decisions = read(path)
     if run.system != "attach":
         raise InvalidConfig(f"{path} is a run of {run.system}: see foretide report")
-    account = ExecutorAccount()
+    account = account_of(run)
     for decision in decisions:
         account.add(decision)
     if not account.seconds:
@@ -174,6 +197,8 @@ def _cost_lines(run: Run, account: ExecutorAccount) -> list[str]:
         f"{100 * (1 - account.asked / account.fixed):.0f} % fewer with what it asked for.",
         "Saved by what ran: "
         + ("none, the promise was not kept" if saved is None else f"{100 * saved:.0f} %"),
+        f"Spark's dynamic allocation would have held about {account.allocated:.0f} "
+        "executor-seconds (an estimate from the same batches).",
     ]
 
 

@@ -21,6 +21,7 @@ from foretide.clock import WallClock
 from foretide.control import ModeSwitch, control_path
 from foretide.errors import InvalidConfig, JournalError
 from foretide.figures.attach_report import ExecutorAccount
+from foretide.figures.dynamic_allocation import DynamicAllocation
 from foretide.journal import Journal, Run
 from foretide.learned import Learned, learned_path
 from foretide.model import Decision
@@ -75,7 +76,7 @@ class Attachment:
         self.journal_path = run_dir / "journal.jsonl"
         self.executors = ExecutorPool(spark, LeadTimes(default_path(), settings.lead_s))
         self.last: Decision | None = None
-        self.account = ExecutorAccount()
+        self.account = ExecutorAccount(DynamicAllocation(1, settings.max_executors))
         self.cpu_s: float | None = None
         self.advised = threading.Event()
         self._stop = threading.Event()
@@ -134,6 +135,7 @@ class Attachment:
     def _loop(self, topology: Topology, mode: ModeSwitch, clock: WallClock) -> None:
         """The loop over one set of queries: until one comes or goes, or ``stop()``."""
         chosen = self._system()
+        self.account.dynamic.cores = self.executors.cores
         probe = AttachedProbe(
             self.spark, topology, self.queries, self.executors, self.listener.idle
         )

@@ -13,7 +13,9 @@ from foretide.topology import Operator, Topology
 
 
 class WatchedQuery:
-    """8 tasks of 10 ms per event and 20 ms each, 0.3 s fixed per batch, a batch every 2 s."""
+    """8 tasks of 10 ms per event and 20 ms each, 0.3 s fixed per batch, a batch every 2 s. Fixed
+    costs start at ``1 + warm_up`` times their value and come down by a third every 6 s.
+    """
 
     def __init__(
         self,
@@ -22,6 +24,8 @@ class WatchedQuery:
         *,
         tasks: int = 8,
         per_event_s: float = 0.01,
+        per_task_s: float = 0.02,
+        warm_up: float = 0.0,
         limit: float = math.inf,
         waiting: float = 0.0,
         lead_s: float = 7.0,
@@ -30,6 +34,7 @@ class WatchedQuery:
     ) -> None:
         self.rate, self.executors, self.tasks = rate, executors, tasks
         self.per_event_s, self.limit, self.backlog = per_event_s, limit, waiting
+        self.per_task_s, self.warm_up = per_task_s, warm_up
         self.lead_s, self.trigger_s, self.noise = lead_s, trigger_s, noise
         self.topology = Topology((Operator("q"),))
         self.history = History(self.topology)
@@ -94,10 +99,11 @@ class WatchedQuery:
         self._waiting_start -= events
         slots = self.executors
         noise = math.exp(self.noise * self.rng.standard_normal())
-        task_s = (0.02 + self.per_event_s * events / self.tasks) * noise
+        cold = 1.0 + self.warm_up * math.exp(-self._at / 15.0)
+        task_s = (cold * self.per_task_s + self.per_event_s * events / self.tasks) * noise
         wall_s = math.ceil(self.tasks / slots) * task_s
         stage = StageRun(self.tasks, task_s * self.tasks, wall_s)
         left = self._waiting_start if self.limit < math.inf else 0.0
-        run = BatchRun(self._at, 0.3 + wall_s, float(events), slots, (stage,), left)
+        run = BatchRun(self._at, 0.3 * cold + wall_s, float(events), slots, (stage,), left)
         self._running = (self._at + run.duration_s, run)
         self._clock = self._at + self.trigger_s

@@ -74,6 +74,19 @@ def test_unseen_slots_and_events_are_predicted_within_15_percent(stages, serial,
     assert model.error < 0.2
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_batches_of_nearly_one_size_do_not_make_all_cost_that_of_events(seed):
+    """At a steady low rate the size of batches hardly varies and the fixed cost of tasks is most of
+    their time (0.5 s, and 10 ms per event): four times the events are not four times the time.
+    """
+    truth = Truth([(8, 0.5, 0.01)], 0.5, noise=0.15, seed=seed)
+    model = BatchModel()
+    for events in np.random.default_rng(seed).integers(140, 180, 20):
+        model.observe(truth.run(float(events), 4))
+    assert model.seconds(160.0, 2) == pytest.approx(truth.seconds(160.0, 2), rel=0.2)
+    assert model.seconds(640.0, 4) < 1.5 * truth.seconds(640.0, 4)
+
+
 def test_the_cost_of_an_event_is_told_from_the_cost_of_its_task():
     """At a low rate most of a task is fixed cost: 8 tasks of 40 ms and 10 ms per event."""
     truth = Truth([(8, 0.04, 0.01)], 0.3, noise=0.03)

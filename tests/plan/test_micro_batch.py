@@ -1,6 +1,7 @@
 """Executors for watched queries: the load of a day in a minute, lags, limits, several queries."""
 
 import math
+from itertools import pairwise
 
 import pytest
 from watched_query import WatchedQuery
@@ -53,6 +54,20 @@ def test_60_to_240_to_60_events_per_second():
     assert errors[-1] < 0.15
     late = [s.samples["q"].backlog for s in query.history.recent() if 100 <= s.at < 150]
     assert max(late) < 240 * 10
+
+
+@pytest.mark.parametrize("per_task_s", [0.02, 0.06, 0.12])
+def test_a_jvm_that_warms_up_is_no_reason_to_keep_executors(per_task_s):
+    """Four executors are there and the first batches take several times as long as later ones:
+    within 30 s the advice is within one executor of the need, and never rises again.
+    """
+    query = WatchedQuery(
+        lambda t: 60.0, executors=4, per_task_s=per_task_s, warm_up=6.0, noise=0.15
+    )
+    asked = [(at, executors) for at, executors, _ in followed(query, 120.0, executors_only())]
+    assert {executors for at, executors in asked if at >= 30.0} <= {1, 2}
+    assert asked[0][1] == 4, "what is there is kept until batches say otherwise"
+    assert all(b <= a for (_, a), (_, b) in pairwise(asked))
 
 
 def test_the_reason_says_what_executors_do_for_a_batch():

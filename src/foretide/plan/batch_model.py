@@ -33,7 +33,13 @@ from foretide.model import Array, BatchRun, StageRun
 PER_KIND = 8
 """Observations kept of batches of one kind."""
 HALF_LIFE = 150.0
-"""After so many batches an observation counts half."""
+"""After so many batches an observation counts half; while fewer have been seen, after a quarter of
+them, so that the first batches of a JVM that warms up soon stop to count.
+"""
+FIXED_SHARE = 0.3
+"""Share of a task's time that is taken as fixed, give or take as much, until batches of different
+sizes have shown it.
+"""
 ERRORS = 60
 """Predictions over which the error is taken ..."""
 RECENT = 20
@@ -98,7 +104,9 @@ def robust_line(
         factor = np.sqrt(weight * huber) / (scale * noise)
         theta = _bounded(rows * factor[:, None], y * factor, mean, deviation)
         error = np.abs(rows @ theta - y) / scale
-        limit = 1.5 * max(float(np.median(error)), 0.02)
+        usual = float(np.median(error))
+        noise = max(0.03, 1.5 * usual)
+        limit = 1.5 * max(usual, 0.02)
         huber = np.minimum(1.0, limit / np.maximum(error, 1e-12))
     return Line(float(theta[0]), float(theta[1]))
 
@@ -229,7 +237,8 @@ class BatchModel:
         everything = self._everything()
         shape = statistics.mode(len(o.run.stages) for o in reversed(everything[-2 * PER_KIND :]))
         known = [o for o in everything if len(o.run.stages) == shape]
-        weight = np.array([0.5 ** ((self._seen - o.number) / HALF_LIFE) for o in known])
+        half_life = min(HALF_LIFE, max(2.0, self._seen / 4))
+        weight = np.array([0.5 ** ((self._seen - o.number) / half_life) for o in known])
         runs = [o.run for o in known]
         stages = tuple(_fit_stage(runs, i, weight) for i in range(shape))
         events = np.array([r.events for r in runs])
@@ -273,11 +282,12 @@ def _fit_stage(runs: Sequence[BatchRun], index: int, weight: Array) -> _Stage:
     tasks = np.array([max(1, s.tasks) for s in stages], dtype=float)
     per_task = np.array([max(1e-4, s.task_s) for s in stages]) / tasks
     share = np.array([run.events for run in runs]) / tasks
+    fixed_s = FIXED_SHARE * float(np.median(per_task))
     task = robust_line(
         share,
         per_task,
         weight,
-        (Line(0.01, 0.0), Line(0.05, 1e3 * float(per_task.max() / max(share.max(), 1e-9)))),
+        (Line(fixed_s, 0.0), Line(fixed_s, 1e3 * float(per_task.max() / max(share.max(), 1e-9)))),
     )
     rounds = np.array([waves(s.tasks, r.slots or 1) for s, r in zip(stages, runs, strict=True)])
     wall = robust_line(

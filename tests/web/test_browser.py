@@ -259,9 +259,7 @@ class Recorded:
         with Journal(folder / "journal.jsonl", replace(run, settings=facts, share=0.99)) as book:
             for d in decisions:
                 plan = d.plan and replace(d.plan, model_error=0.123)
-                book.append(
-                    replace(d, snapshot=d.snapshot and self.changed(d.snapshot), plan=plan)
-                )
+                book.append(replace(d, snapshot=d.snapshot and self.changed(d.snapshot), plan=plan))
 
     def changed(self, snapshot: Snapshot) -> Snapshot:
         samples = {

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from foretide.apps import APPS
 from foretide.cli import app
 from foretide.cli.live import sentences
 from foretide.demo import MARKER
@@ -19,6 +20,7 @@ from foretide.journal import Run
 from foretide.model import Decision
 from foretide.spark.control.java import check_java
 from foretide.spark.control.live import LiveRun
+from foretide.spark.declare.generator import Generator
 
 MINE = """
 from foretide.load import load
@@ -71,6 +73,24 @@ def test_without_settings_it_advises_under_foretide(started: list[LiveRun]) -> N
     )
     assert live.folder == Path("runs/mine")
     assert live.share == 0.99
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_every_app_starts_as_a_pipeline_under_a_system(name: str, started: list[LiveRun]) -> None:
+    run("--app", name, "--system", "drs", "--target", "9")
+    (live,) = started
+    assert live.pipeline.topology().names == APPS[name].topology.names
+    assert live.folder == Path("runs") / name
+    assert live.system.planner_constants["t_max_s"] == 9.0
+    assert live.preload == ("foretide.spark.declare.described",)
+
+
+def test_an_app_runs_under_another_load(started: list[LiveRun], tmp_path: Path) -> None:
+    (tmp_path / "steps.csv").write_text("timestamp,rate\n0,10\n60,40\n")
+    run("--app", "chain", "--load", "steps.csv", "--speed", "0.5", "--scale", "2")
+    source = started[0].pipeline.sources["load-first"].open
+    assert isinstance(source, Generator)
+    assert (source.load.counts.tolist(), source.load.interval_s) == ([20.0, 80.0], 2.0)
 
 
 def test_a_settings_file_brings_guards_prices_and_the_rest(
@@ -126,6 +146,13 @@ def test_a_settings_file_brings_guards_prices_and_the_rest(
         (("mine.py:pipeline", "--folder", "demo"), "belongs to foretide demo"),
         (("mine.py:lost",), "reads from 'nobody', which does not exist"),
         (("none.py:pipeline",), "there is no file none.py"),
+        ((), "nothing to run: give MODULE:PIPELINE, or --app NAME"),
+        (("--app", "chian"), "did you mean 'chain'"),
+        (("mine.py:pipeline", "--app", "chain"), "or --app chain, not both"),
+        (("mine.py:pipeline", "--load", "stable"), "--load and --work go with --app"),
+        (("--app", "chain", "--work", "wiat"), "did you mean 'wait'"),
+        (("--app", "chain", "--load", "stabel"), "did you mean 'stable'"),
+        (("--app", "chain", "--scale", "0"), "--scale 0.0: the factor on the counts must be > 0"),
         (("./mine:pipeline",), "cannot load ./mine: TypeError"),
         (("syntax.py:pipeline",), "cannot load syntax.py: SyntaxError: invalid syntax"),
         (

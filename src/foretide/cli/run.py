@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,13 +12,15 @@ import typer
 from rich.console import Console
 
 from foretide import examples
+from foretide.apps import app as app_named
 from foretide.cli import report
 from foretide.cli.live import sentences, spark_settings, usable_folder
-from foretide.cli.out import say
+from foretide.cli.out import labelled, say
 from foretide.cli.screen import Screen, summary
 from foretide.config import Settings, load_settings
 from foretide.demo import MARKER
-from foretide.errors import InvalidConfig
+from foretide.errors import InvalidConfig, unknown
+from foretide.load import load as load_named
 from foretide.load import read_csv
 from foretide.systems import System
 
@@ -28,11 +31,28 @@ if TYPE_CHECKING:
 SYSTEM = "foretide"
 SHARE = 0.99
 SHORTEST_WINDOW_S = 0.5
+DESCRIBED = "foretide.spark.declare.described"
 STOPPING = "stopping: batches under way end first, at most 10 s; Ctrl-C again does not wait."
 
 
 PipelineArgument = Annotated[
-    str, typer.Argument(help="MODULE:PIPELINE or FILE.py:PIPELINE", metavar="MODULE:PIPELINE")
+    str | None,
+    typer.Argument(
+        help="MODULE:PIPELINE or FILE.py:PIPELINE; or give --app", metavar="[MODULE:PIPELINE]"
+    ),
+]
+AppOption = Annotated[
+    str | None, typer.Option(help="a built-in app instead of a pipeline; see: foretide apps")
+]
+LoadOption = Annotated[
+    str | None, typer.Option(help="the load of --app, a name or a CSV file (default: its own)")
+]
+WorkOption = Annotated[
+    str,
+    typer.Option(
+        help="operators of --app wait (a slot) or burn (a core) their service time",
+        metavar="wait|burn",
+    ),
 ]
 SystemOption = Annotated[
     str | None, typer.Option(help=f"the system that scales; see: foretide systems ({SYSTEM})")
@@ -93,7 +113,10 @@ PortOption = Annotated[
 
 
 def command(
-    pipeline: PipelineArgument,
+    pipeline: PipelineArgument = None,
+    app: AppOption = None,
+    load: LoadOption = None,
+    work: WorkOption = "wait",
     system: SystemOption = None,
     mode: ModeOption = None,
     window: WindowOption = None,
@@ -113,29 +136,24 @@ def command(
     dashboard: DashboardOption = False,
     port: PortOption = 8765,
 ) -> None:
-    """Run your pipeline under the loop.
+    """Run your pipeline, or a built-in app, under the loop.
 
-    Example: [bold]foretide run foretide.examples.words:pipeline --mode act --target 10[/]
+    Examples: [bold]foretide run foretide.examples.words:pipeline --mode act --target 10[/],
+    [bold]foretide run --app chain --system drs --mode act --target 8[/]
     """
     if mode not in (None, "advise", "act"):
         raise typer.BadParameter(f"'{mode}' is not a mode: advise or act", param_hint="--mode")
     asked = load_settings(settings_file(settings)) if settings else Settings()
-    system_changes = given(name=system, forecaster=forecaster, quantile=quantile)
-    run_changes = given(mode=mode, window_s=window, target_latency_s=target, share=share)
-    parts = msgspec.structs.replace(asked.system, **system_changes)
-    asked = msgspec.structs.replace(asked, **run_changes, system=parts)
-    _check(asked)
+    parts = given(name=system, forecaster=forecaster, quantile=quantile)
+    changes = given(mode=mode, window_s=window, target_latency_s=target, share=share)
+    asked = changed(asked, changes, parts)
     promise = SHARE if asked.share is None else asked.share
     scaler = asked.system.build(SYSTEM).promised(asked.target_latency_s, promise)
     check_parts(scaler)
-    if asked.target_latency_s is not None and not scaler.takes_target:
-        say(
-            f"system '{scaler.name}' has no latency target: {asked.target_latency_s:g} s is only "
-            "measured against; 'foretide', 'drs' and 'attach' plan for it"
-        )
+    note_target(scaler, asked.target_latency_s)
     from foretide.spark.control.live import LiveRun  # imported when it is needed
 
-    declared = declared_pipeline(pipeline, speed, scale)
+    declared = the_pipeline(pipeline, AppChoice(app, load, work), speed, scale)
     place = folder_of(folder if folder is not None else Path(asked.runs_dir) / declared.name)
     live = LiveRun(
         declared,
@@ -149,8 +167,50 @@ def command(
         share=promise if scaler.keeps_promises else asked.share,
         spark_settings=spark_settings(packages, conf or []),
         past=read_csv(history) if history else None,
+        preload=() if app is None else (DESCRIBED,),
     )
     go(live, windows, port if dashboard else None)
+
+
+@dataclass(frozen=True)
+class AppChoice:
+    """What ``--app``, ``--load`` and ``--work`` say."""
+
+    name: str | None = None
+    load: str | None = None
+    work: str = "wait"
+
+
+def the_pipeline(
+    name: str | None, choice: AppChoice, speed: float | None, scale: float
+) -> Pipeline:
+    """The user's pipeline, or a built-in app as one."""
+    if name is not None and choice.name is not None:
+        raise InvalidConfig(f"give a pipeline ({name}) or --app {choice.name}, not both")
+    if choice.name is not None:
+        return described_pipeline(choice, speed, scale)
+    if name is None:
+        raise InvalidConfig(
+            "nothing to run: give MODULE:PIPELINE, or --app NAME (foretide apps lists them)"
+        )
+    if choice.load is not None or choice.work != "wait":
+        raise InvalidConfig(
+            "--load and --work go with --app: a pipeline declares its own sources and its work"
+        )
+    return declared_pipeline(name, speed, scale)
+
+
+def described_pipeline(choice: AppChoice, speed: float | None, scale: float) -> Pipeline:
+    """A built-in app as a pipeline under its own load, or under the one of ``--load``."""
+    from foretide.spark.declare.described import WORK, described
+
+    app = app_named(choice.name or "")
+    if choice.work not in WORK:
+        raise unknown("--work", choice.work, WORK)
+    load = load_named(choice.load or app.load, speed, scale)
+    for note in load.notes:
+        labelled("note:", "cyan", note)
+    return described(app, load, WORK[choice.work])
 
 
 def declared_pipeline(name: str, speed: float | None, scale: float) -> Pipeline:
@@ -220,6 +280,14 @@ def settings_file(path: Path) -> Path | str:
     return examples.path(name)
 
 
+def changed(asked: Settings, run: dict[str, Any], system: dict[str, Any]) -> Settings:
+    """Settings with the options of the command line, checked."""
+    parts = msgspec.structs.replace(asked.system, **system)
+    asked = msgspec.structs.replace(asked, **run, system=parts)
+    _check(asked)
+    return asked
+
+
 def given(**options: Any) -> dict[str, Any]:
     """The options that were given.
 
@@ -227,6 +295,15 @@ def given(**options: Any) -> dict[str, Any]:
     {'mode': 'act'}
     """
     return {name: value for name, value in options.items() if value is not None}
+
+
+def note_target(system: System, target_s: float | None) -> None:
+    """Say so when the system does not plan for a target that is set."""
+    if target_s is not None and not system.takes_target:
+        say(
+            f"system '{system.name}' has no latency target: {target_s:g} s is only measured "
+            "against; 'foretide', 'drs' and 'attach' plan for it"
+        )
 
 
 def check_parts(system: System) -> None:

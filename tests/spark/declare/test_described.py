@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 from foretide.apps import APPS, App, Service, app
+from foretide.cli import app as cli
+from foretide.journal import read
 from foretide.load import Load, load
 from foretide.spark import Running
+from foretide.spark.control.live import LiveRun
 from foretide.spark.declare.described import described
 
 EVENTS = 600
@@ -57,3 +62,35 @@ def test_events_older_than_the_timeout_are_dead_letters(
         dead = running.read("dead:first").collect()
     assert len(dead) == 50
     assert "TooOld" in dead[0]["_error"]
+
+
+@pytest.mark.spark
+def test_the_command_runs_an_app_live_until_its_load_is_done(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = LiveRun.go
+
+    def to_the_end(live: LiveRun, *arguments: Any, **options: Any) -> Any:
+        return go(replace(live, until_idle=True), *arguments, spark=spark, **options)
+
+    monkeypatch.setattr(LiveRun, "go", to_the_end)
+    (tmp_path / "steps.csv").write_text("timestamp,rate\n0,15\n1,15\n2,15\n3,15\n")
+    options = {
+        "--app": "chain",
+        "--load": str(tmp_path / "steps.csv"),
+        "--system": "drs",
+        "--mode": "act",
+        "--target": "9",
+        "--window": "1",
+        "--folder": str(tmp_path / "run"),
+    }
+    result = CliRunner().invoke(cli, ["run", *(word for pair in options.items() for word in pair)])
+    assert result.exit_code == 0, result.output
+    run, decisions = read(tmp_path / "run" / "journal.jsonl")
+    assert (run.name, run.system, run.topology.names) == ("chain", "drs", ("first", "second"))
+    snapshots = [d.snapshot for d in decisions if d.snapshot is not None]
+    for operator in run.topology.names:
+        assert sum(s.samples[operator].processed for s in snapshots) <= 60
+    assert snapshots[-1].samples["second"].backlog == 0
+    held = spark.read.parquet(str(tmp_path / "run" / "output" / "out-second"))
+    assert sorted(row["id"] for row in held.select("id").collect()) == list(range(60))

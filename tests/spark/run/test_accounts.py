@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foretide.spark.edge.protocol import Manifest
-from foretide.spark.run.accounts import MOST, Accounts, Delivery, Inputs
+from foretide.spark.run.accounts import MOST, Accounts, Delivery, Inputs, Partial
 from foretide.spark.worker.meter import Report
 from foretide.spark.worker.stamps import latency, summary
 
@@ -20,6 +20,14 @@ def test_backlog_is_delivered_minus_consumed() -> None:
     assert accounts.backlog("b", at=0.0) == 100
     accounts.add("b", Delivery(Manifest(0, 2.0, 1, {"a": 60}), {"a": 60}, {}))
     assert (accounts.backlog("b", at=0.0), accounts.carried("a", "b")) == (40, 100)
+
+
+def test_a_pipeline_is_idle_when_its_last_batch_is_delivered() -> None:
+    accounts = Accounts({"a": None}, {"a": Inputs(outside=lambda latest, at: 60)})
+    accounts.begin("a", lambda: Partial(events=60))
+    assert (accounts.backlog("a", at=0.0), accounts.idle(at=0.0)) == (0, False)
+    accounts.add("a", Delivery(Manifest(0, 2.0, 1, {"src": 60}), {"src": 60}, {}))
+    assert accounts.idle(at=0.0)
 
 
 def test_a_window_holds_what_came_since_the_last_one() -> None:

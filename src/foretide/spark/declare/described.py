@@ -19,6 +19,7 @@ from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Pipeline
 
 Work = Literal["wait", "burn"]
+WORK: dict[str, Work] = {"wait": "wait", "burn": "burn"}
 Event = dict[str, Any]
 COLUMNS = "id long, at double, key long, value double"
 

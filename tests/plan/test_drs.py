@@ -1,8 +1,11 @@
+import math
+
 import pytest
 
 from foretide.errors import Infeasible, InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Forecast, Latency, Sample, Snapshot
+from foretide.plan.batch_network import BatchNetwork, BatchStation
 from foretide.plan.drs import Drs, DrsSettings
 from foretide.plan.processors import QueueNetwork, Station, assign_processors, min_processors
 from foretide.topology import Operator, Topology
@@ -213,3 +216,104 @@ def test_published_special_case_where_only_the_general_model_is_right(load):
     )
     assert assign_processors(plain, 7) == (3, 3, 1)
     assert assign_processors(bulk, 7) == (2, 4, 1)
+
+
+TRIGGER_S = 1.0
+
+
+def in_batches(at, replicas, measured_s, rate=30.0, fixed_s=0.5):
+    """A window of 10 s in micro-batches: half a second of fixed cost, waits as on Spark."""
+    samples = {}
+    for n, wait_s in (("a", 0.5), ("b", 0.1)):
+        station = BatchStation(rate, SERVICE[n], TRIGGER_S, wait_s, fixed_s)
+        k = replicas[n]
+        kept = math.isfinite(station.sojourn_s(k))
+        samples[n] = Sample(
+            rate * 10,
+            rate * 10,
+            0,
+            k,
+            {"b": rate * 10} if n == "a" else {},
+            busy_s=rate * 10 * SERVICE[n],
+            offered=rate * 10 if n == "a" else None,
+            sojourn_s=station.sojourn_s(k) if kept else 9.0,
+            batches=10 / station.interval_s(k) if kept else 2.0,
+            batch_s=station.batch_s(k) if kept else 5.0,
+            trigger_s=TRIGGER_S if n == "a" else None,
+        )
+    return Snapshot(at, 10.0, samples, latency=latency(measured_s))
+
+
+def batch_drs(**settings):
+    return Drs(DrsSettings(**{"t_max_s": 4.0, "t_min_s": 1.8, "smoothing": 1, **settings}))
+
+
+def test_in_micro_batches_the_model_is_what_was_measured():
+    replicas = {"a": 6, "b": 9}
+    h = history(in_batches(10.0, replicas, 3.0))
+    model = batch_drs().model(CHAIN, h, {})
+    assert isinstance(model, BatchNetwork)
+    sojourns = [s.sojourn_s for s in h.latest.samples.values()]
+    assert model.sojourn_s((6, 9)) == pytest.approx(sum(sojourns), rel=0.05)
+
+
+def test_in_micro_batches_too_slow_gets_more_where_it_helps_most():
+    h = history(in_batches(10.0, {"a": 4, "b": 7}, 5.2))
+    plan = batch_drs().plan(CHAIN, h, {})
+    assert plan.total > 11
+    assert plan.replicas["b"] - 7 >= plan.replicas["a"] - 4 >= 0
+    assert "too slow" in plan.reasons[""]
+
+
+def test_in_micro_batches_too_slow_against_the_model_gets_one_more():
+    h = history(in_batches(10.0, {"a": 9, "b": 15}, 60.0))
+    plan = batch_drs().plan(CHAIN, h, {})
+    assert plan.total == 25
+    assert "too slow" in plan.reasons[""]
+
+
+def test_in_micro_batches_too_fast_gives_replicas_back():
+    h = history(in_batches(10.0, {"a": 20, "b": 25}, 1.5))
+    plan = batch_drs().plan(CHAIN, h, {})
+    assert plan.total < 45
+    model = batch_drs().model(CHAIN, h, {})
+    assert model.sojourn_s(tuple(plan.replicas.values())) <= 4.0
+    assert "fewer suffice" in plan.reasons[""]
+
+
+def test_in_micro_batches_a_small_gain_is_not_worth_a_new_spread():
+    h = history(in_batches(10.0, {"a": 6, "b": 10}, 3.0))
+    plan = batch_drs().plan(CHAIN, h, {})
+    assert plan.replicas == {"a": 6, "b": 10}
+    lopsided = history(in_batches(10.0, {"a": 20, "b": 7}, 3.0))
+    plan = batch_drs().plan(CHAIN, lopsided, {})
+    assert plan.total == 27
+    assert plan.replicas["b"] > 7
+
+
+def test_in_micro_batches_an_unreachable_target_is_a_sentence_and_the_best_there_is():
+    h = history(in_batches(10.0, {"a": 4, "b": 7}, 5.2))
+    plan = batch_drs(t_max_s=1.0, t_min_s=0.4).plan(CHAIN, h, {})
+    assert "No number of replicas can meet 1 s" in plan.reasons[""]
+    assert plan.total > 11
+
+
+def test_k_max_bounds_the_total_and_the_reason_says_so():
+    h = history(in_batches(10.0, {"a": 4, "b": 7}, 5.2))
+    free = batch_drs().plan(CHAIN, h, {}).total
+    plan = batch_drs(k_max=free - 1).plan(CHAIN, h, {})
+    assert plan.total == free - 1
+    assert f"{free} replicas are wanted and K_max is {free - 1}" in plan.reasons[""]
+    slow = history(snapshot(10.0, {"a": 1, "b": 2}, measured_s=1.6))
+    queues = DrsSettings(t_max_s=1.0, t_min_s=0.2, model="mmk", k_max=4)
+    assert Drs(queues).plan(CHAIN, slow, {}).total == 4
+    with pytest.raises(InvalidConfig, match="k_max 0"):
+        DrsSettings(k_max=0)
+
+
+def test_in_micro_batches_what_cannot_keep_up_is_rescued():
+    h = history(in_batches(10.0, {"a": 2, "b": 3}, 30.0))
+    plan = batch_drs().plan(CHAIN, h, {})
+    assert plan.replicas["a"] > 3
+    assert plan.replicas["b"] > 6
+    assert "grows without end" in plan.reasons[""]

@@ -8,7 +8,7 @@ Owns the measurer's smoothing and the scheduler's rule (DRS, section IV); the op
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,11 +17,17 @@ import numpy as np
 from foretide.errors import Infeasible, InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Snapshot
+from foretide.plan.batch_measured import batch_station
+from foretide.plan.batch_network import BatchNetwork, BatchStation
 from foretide.plan.flow import Flow
 from foretide.plan.need import known_service_time_s
-from foretide.plan.processors import QueueNetwork, Station, assign_processors, min_processors
+from foretide.plan.processors import QueueNetwork, Station
 from foretide.plan.queueing import network_sojourn_s, variability
 from foretide.topology import Topology
+
+Network = QueueNetwork | BatchNetwork
+WORTH = 0.95
+"""A spread of the same replicas is changed when the modelled latency falls below this part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +35,8 @@ class DrsSettings:
     """Published constants as defaults.
 
     ``t_max_s`` and ``t_min_s`` bound the latency. With ``total`` they are ignored and that many
-    replicas are always assigned in the best way (the paper's optimization 6). Nothing changes
+    replicas are always assigned in the best way (the paper's optimization 6). ``k_max`` bounds the
+    total: what the target needs beyond it is not asked for. Nothing changes
     within ``reallocate_after_s`` (T_ra) of the last change. Measurements are smoothed over
     ``smoothing`` windows, or by ``D <- alpha*D + (1 - alpha)*d`` where ``alpha`` is set. ``model``
     is the queueing model. ``measure`` is what the bounds apply to: the end-to-end ``latency``, or
@@ -41,6 +48,7 @@ class DrsSettings:
     t_max_s: float = 1.0
     t_min_s: float = 0.45
     total: int | None = None
+    k_max: int | None = None
     reallocate_after_s: float = 60.0
     smoothing: int = 6
     alpha: float | None = None
@@ -53,6 +61,8 @@ class DrsSettings:
             raise InvalidConfig(
                 f"t_min_s {self.t_min_s} and t_max_s {self.t_max_s}: need 0 <= t_min_s < t_max_s"
             )
+        if self.k_max is not None and self.k_max < 1:
+            raise InvalidConfig(f"k_max {self.k_max}: the most replicas in all must be at least 1")
         if self.alpha is not None and not 0 <= self.alpha < 1:
             raise InvalidConfig(f"alpha {self.alpha}: need 0 <= alpha < 1")
         if self.model not in ("mmk", "gigk"):
@@ -69,7 +79,8 @@ class Drs:
     """Dynamic Resource Scaling (Fu et al., IEEE/ACM ToN 2017).
 
     Slower than ``t_max_s``: the fewest replicas that meet it. Faster than ``t_min_s``: the same,
-    never more than now. Between: the same total, assigned in the best way. The model is multiplied
+    never more than now. Between: the same total, assigned in the best way. Where operators report
+    micro-batches the model is ``plan.batch_network``, else the paper's queues. It is multiplied
     by ``max(1, measured/model)`` of the present allocation (from the authors' code; the paper does
     not mention it).
     """
@@ -81,7 +92,7 @@ class Drs:
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         running = tuple(max(1, history.replicas(n)) for n in topology.names)
-        network = self.network(topology, history, forecasts)
+        network = self.model(topology, history, forecasts)
         since = history.since_change_s()
         if since is not None and since < self.settings.reallocate_after_s:
             why = (
@@ -91,6 +102,21 @@ class Drs:
             return self._plan_of(topology, network, running, why)
         target, why = self._choose(network, running, self.measured_s(history))
         return self._plan_of(topology, network, target, why)
+
+    def model(
+        self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]
+    ) -> Network:
+        """The network that latency is planned on: queues, or micro-batches where every operator
+        reports its batches.
+        """
+        queues = self.network(topology, history, forecasts)
+        stations = []
+        for name, queue in zip(topology.names, queues.stations, strict=True):
+            station = batch_station(queue, history, topology[name])
+            if station is None:
+                return queues
+            stations.append(station)
+        return BatchNetwork(tuple(stations), queues.load)
 
     def network(
         self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]
@@ -155,10 +181,10 @@ class Drs:
         return total_sojourn_s(snapshot)
 
     def _choose(
-        self, network: QueueNetwork, running: tuple[int, ...], measured_s: float | None
+        self, network: Network, running: tuple[int, ...], measured_s: float | None
     ) -> tuple[tuple[int, ...], str]:
         if self.settings.total is not None:
-            best = assign_processors(network, self.settings.total)
+            best = network.assign(self.settings.total)
             return (
                 best,
                 f"the best spread of {self.settings.total} replicas, modelled "
@@ -167,50 +193,82 @@ class Drs:
         modelled = network.sojourn_s(running)
         seen = modelled if measured_s is None else measured_s
         if math.isinf(modelled):
-            best = min_processors(network, self.settings.t_max_s)
+            best, limit = self._fewest(network, 1.0)
             return (
                 best,
                 f"some queue grows without end; {network.sojourn_s(best) * 1e3:.0f} ms are "
-                f"modelled, {self._goal()}",
+                f"modelled, {self._goal()}{limit}",
             )
         factor = max(1.0, seen / modelled) if modelled > 0 else 1.0
-        if self.settings.t_min_s <= seen <= self.settings.t_max_s:
-            best = assign_processors(network, sum(running))
-            return (
-                best,
-                f"{seen * 1e3:.0f} ms measured, {self._goal()}: {sum(running)} replicas stay, best "
-                "spread",
-            )
-        fewest = self._fewest(network, factor)
         figures = f"{seen * 1e3:.0f} ms measured, {modelled * 1e3:.0f} ms modelled, {self._goal()}"
+        if self.settings.t_min_s <= seen <= self.settings.t_max_s:
+            return self._spread(network, running, f"{seen * 1e3:.0f} ms measured, {self._goal()}")
+        fewest, limit = self._fewest(network, factor)
         if seen > self.settings.t_max_s:
-            best = (
-                fewest if sum(fewest) > sum(running) else assign_processors(network, sum(running))
-            )
-            return best, f"{figures}: too slow"
-        return (fewest if sum(fewest) < sum(running) else running), f"{figures}: fewer suffice"
+            if sum(fewest) <= sum(running) and not limit:
+                fewest = self._one_more(network, running)
+            return fewest, f"{figures}: too slow{limit}"
+        fewer = sum(fewest) < sum(running)
+        return (fewest if fewer else running), f"{figures}: fewer suffice{limit}"
 
-    def _fewest(self, network: QueueNetwork, factor: float) -> tuple[int, ...]:
-        """``min_processors`` on the corrected model. A correction that makes the target unreachable
-        comes from a backlog that still drains, not from the model, and is left out.
+    def _spread(
+        self, network: Network, running: tuple[int, ...], figures: str
+    ) -> tuple[tuple[int, ...], str]:
+        """The same total, assigned in the best way. Micro-batches are measured with noise, so there
+        a spread that gains little is left as it is.
         """
+        total = sum(running)
+        if self.settings.k_max is not None:
+            total = min(total, self.settings.k_max)
+        best = network.assign(total)
+        same = isinstance(network, BatchNetwork) and total == sum(running)
+        if same and network.sojourn_s(best) > WORTH * network.sojourn_s(running):
+            best = running
+        return best, f"{figures}: {total} replicas stay, best spread"
+
+    def _one_more(self, network: Network, running: tuple[int, ...]) -> tuple[int, ...]:
+        """Too slow though the model says that fewer would do: the model's queues keep their total,
+        a network of micro-batches gets one replica more where it helps most.
+        """
+        total = sum(running)
+        if not isinstance(network, BatchNetwork):
+            return network.assign(total)
+        most = math.inf if self.settings.k_max is None else self.settings.k_max
+        more = network.assign(int(min(total + 1, max(most, network.least))))
+        return more if network.sojourn_s(more) < network.sojourn_s(running) else running
+
+    def _fewest(self, network: Network, factor: float) -> tuple[tuple[int, ...], str]:
+        """The fewest replicas on the corrected model, and what limits them, as the end of a
+        sentence. A correction that makes the target unreachable comes from a backlog that still
+        drains, not from the model, and is left out. Where micro-batches cannot meet the target at
+        all, those beyond which little gets faster.
+        """
+        limit = ""
         try:
-            return min_processors(network, self.settings.t_max_s / factor)
-        except Infeasible:
-            if factor == 1.0:
+            fewest = network.fewest(self.settings.t_max_s / factor)
+        except Infeasible as error:
+            if factor != 1.0:
+                return self._fewest(network, 1.0)
+            if not isinstance(network, BatchNetwork):
                 raise
-            return min_processors(network, self.settings.t_max_s)
+            fewest, limit = network.nearly_best(), f"; {error}"
+        k_max = self.settings.k_max
+        if k_max is not None and sum(fewest) > k_max:
+            limit += f"; {sum(fewest)} replicas are wanted and K_max is {k_max}"
+            fewest = network.assign(k_max)
+        return fewest, limit
 
     def _goal(self) -> str:
         return f"target {self.settings.t_min_s * 1e3:.0f}-{self.settings.t_max_s * 1e3:.0f} ms"
 
     def _plan_of(
-        self, topology: Topology, network: QueueNetwork, target: tuple[int, ...], why: str
+        self, topology: Topology, network: Network, target: tuple[int, ...], why: str
     ) -> Plan:
+        stations: Sequence[Station | BatchStation] = network.stations
         reasons = {
             name: f"{s.rate:.1f} events/s at {s.service_time_s * 1e3:.2f} ms keep {s.offered:.2f} "
             f"of {k} replicas busy"
-            for name, s, k in zip(topology.names, network.stations, target, strict=True)
+            for name, s, k in zip(topology.names, stations, target, strict=True)
         }
         return Plan(dict(zip(topology.names, target, strict=True)), {**reasons, "": why})
 

@@ -77,6 +77,14 @@ class QueueNetwork:
     def least(self) -> int:
         return sum(s.least for s in self.stations)
 
+    def assign(self, total: int) -> tuple[int, ...]:
+        """See ``assign_processors``."""
+        return assign_processors(self, total)
+
+    def fewest(self, target_s: float) -> tuple[int, ...]:
+        """See ``min_processors``."""
+        return min_processors(self, target_s)
+
 
 def assign_processors(network: QueueNetwork, total: int) -> tuple[int, ...]:
     """The allocation of ``total`` processors with the least E[T] (DRS, algorithm 1).

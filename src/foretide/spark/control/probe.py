@@ -116,6 +116,7 @@ class PipelineProbe:
             batches=float(sum(1 for b in window.deliveries if b.events)),
             batch_s=window.batch_s,
             max_parallelism=self.running.max_parallelism(name),
+            trigger_s=self.running.pipeline.trigger_s if query.wired.sources else None,
         )
 
     def _end_to_end(self, windows: dict[str, Window]) -> Latency | None:

@@ -1,9 +1,12 @@
-"""A pipeline to be killed, for benchmarks/chaos.py: a split that is different at every replay, a
-loop with dead letters, state, record batches, and a writer to SQLite.
+"""A pipeline to be killed, for benchmarks/chaos.py and power_cut.py: a split that is different at
+every replay, a loop with dead letters, state, record batches, and a writer to SQLite.
 
-It starts Spark, prints ``ready`` and waits for a line; then it runs the pipeline to its end, checks
-what came out and prints the verdict as one JSON line. Usage: python benchmarks/_victim.py FOLDER
-EVENTS DURABILITY
+It runs in two processes, so that one can be killed without the other:
+``_victim.py jvm`` starts Spark, prints the address of its gateway as JSON, and stays until its
+standard input closes. ``_victim.py drivers`` has everything imported and forks one driver per line
+on its standard input: the line is a ``Job`` as JSON, the answer the driver's process id. A driver
+connects to a JVM, stops what an earlier driver left there, runs the pipeline to its end, checks
+what came out and writes the result to FOLDER/verdict.json.
 """
 
 from __future__ import annotations
@@ -11,15 +14,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import sqlite3
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from py4j.clientserver import ClientServer
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from foretide.load import Load
@@ -122,24 +130,82 @@ def verdict(running: Running, folder: Path, events: int) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    folder, events, durability = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    spark = session("victim", master="local[4]", short_run=True)
-    spark.range(1).mapInArrow(lambda batches: batches, "id long").collect()  # loads the workers
-    print("ready", flush=True)
-    if not sys.stdin.readline():
-        return
+@dataclass(frozen=True)
+class Job:
+    """One life of a driver. ``servers`` are those of Kafka edges; empty: directories."""
+
+    folder: str
+    events: int
+    durability: str
+    servers: str
+    port: int
+    secret: str
+
+
+def attached(job: Job) -> SparkSession:
+    """The session of a JVM that an earlier driver may have left in the middle of its batches."""
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(job.port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = job.secret
+    gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    jvm = gateway.jvm
+    java_session = jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
+    for query in java_session.streams().active():
+        query.stop()
+    scala_context = java_session.sparkContext()
+    scala_context.cancelAllJobs()
+    context = SparkContext(
+        gateway=gateway,
+        jsc=jvm.JavaSparkContext.fromSparkContext(scala_context),
+        conf=SparkConf(_jvm=jvm, _jconf=scala_context.conf()),
+    )
+    return SparkSession(context, java_session)
+
+
+def drive(job: Job) -> None:
+    folder = Path(job.folder)
     try:
-        with Running(declared(folder, events, durability), spark, folder / "pipeline") as running:
-            print("started", flush=True)
+        spark = attached(job)
+        pipeline = declared(folder, job.events, job.durability)
+        with Running(pipeline, spark, folder / "pipeline") as running:
             running.set_replicas({"split": 2, "loop": 2})
             running.wait(1200.0)
-            print(json.dumps(verdict(running, folder, events)), flush=True)
+            result = verdict(running, folder, job.events)
     except Exception as error:
-        print(json.dumps({"failed": f"{type(error).__name__}: {error}"[:600]}), flush=True)
-        os._exit(3)
-    spark.stop()
+        result = {"failed": f"{type(error).__name__}: {error}"[:600]}
+    new = folder / "verdict.new"
+    new.write_text(json.dumps(result))
+    new.rename(folder / "verdict.json")
+
+
+def fork(job: Job) -> int:
+    """A driver in a session of its own; its id."""
+    if pid := os.fork():
+        return pid
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    with open(Path(job.folder) / "log", "ab") as log, open(os.devnull) as nothing:
+        os.dup2(nothing.fileno(), 0)
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+    drive(job)
+    os._exit(0)
+
+
+def drivers() -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system reaps drivers that ended
+    print("ready", flush=True)
+    for line in sys.stdin:
+        print(fork(Job(**json.loads(line))), flush=True)
+
+
+def jvm() -> None:
+    spark = session("victim", master="local[4]", short_run=True)
+    spark.range(1).mapInArrow(lambda batches: batches, "id long").collect()  # loads the workers
+    assert isinstance(SparkContext._gateway, ClientServer)
+    gateway = SparkContext._gateway.java_parameters
+    print(json.dumps({"port": gateway.port, "secret": gateway.auth_token}), flush=True)
+    sys.stdin.read()
 
 
 if __name__ == "__main__":
-    main()
+    {"jvm": jvm, "drivers": drivers}[sys.argv[1]]()

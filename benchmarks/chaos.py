@@ -1,11 +1,17 @@
 """SIGKILL at seeded moments on real Spark: is every event there exactly once?
 
-Runs the pipeline of ``_victim.py`` to its end again and again and kills it on the way: the whole
-process group, the driver, the JVM or the Python workers, at moments that hurt (a batch is logged
-and not delivered, delivered and not committed, being written, being swept, written out by a user's
-writer, while the queries start). A spare driver with Spark loaded waits, so that a cycle is short.
-Prints kills, lost, doubled and the time to recover. Nothing may be lost or doubled. Usage:
-python benchmarks/chaos.py [--kills N] [--seed S] [--durability process|power] [--minutes M]
+Runs the pipeline of ``_victim.py`` to its end again and again and kills it on the way: its whole
+process group, the JVM, the driver or Python workers, at moments that hurt (a batch is logged and
+not delivered, delivered and not committed, being written, being swept, written out by a user's
+writer, while the queries start). The end of a round is left in peace; then the sinks are counted.
+Nothing may be lost or doubled.
+
+A cycle is short because drivers are forks of a process that has everything imported, and because a
+killed driver leaves its JVM, with the batches that were under way, to the next one.
+
+Usage: python benchmarks/chaos.py [--kills N] [--minutes M] [--seed S] [--durability process|power]
+       [--append FILE]            one JSON line per round; a run with another seed adds to it
+       python benchmarks/chaos.py --sum FILE                     what all rounds of a file say
 """
 
 from __future__ import annotations
@@ -22,17 +28,22 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 VICTIM = Path(__file__).with_name("_victim.py")
 OPERATORS = ("split", "loop", "count", "last")
-KINDS = {"group": 70, "driver": 12, "jvm": 9, "workers": 9}
+KINDS = {"driver": 50, "workers": 40, "group": 6, "jvm": 4}
 MOMENTS = (
     "steps", "steps", "delivered", "delivered", "staging", "swept", "logged", "startup", "writer",
     "state",
 )  # fmt: skip
+KILLS_PER_ROUND = 30
+MOMENT_S, GRACE_S, LIMIT_S = 12.0, 5.0, 600.0
+"""How long a moment is waited for; a driver may take to notice that its JVM is gone; the rest of a
+round may take.
+"""
 
 
 def family(session: int) -> dict[int, tuple[int, str]]:
@@ -50,7 +61,7 @@ def family(session: int) -> dict[int, tuple[int, str]]:
     return alive
 
 
-def kill(pids: list[int]) -> None:
+def kill(pids: Iterable[int]) -> None:
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -58,52 +69,113 @@ def kill(pids: list[int]) -> None:
             continue
 
 
-class Driver:
-    """One life of the victim, in a session of its own."""
+def victim(role: str, errors: IO[bytes]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(VICTIM), role],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=errors,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable, "OPENBLAS_NUM_THREADS": "1"},
+    )
 
-    def __init__(self, folder: Path, events: int, durability: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+
+class Jvm:
+    """Spark with its Python workers, in a session of its own."""
+
+    def __init__(self, errors: IO[bytes]) -> None:
         self.born = time.monotonic()
-        self.process = subprocess.Popen(
-            [sys.executable, str(VICTIM), str(folder), str(events), durability],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=(folder / "log").open("ab"),
-            text=True,
-            start_new_session=True,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
-        )
-        self.gone_at = 0.0
+        self.process = victim("jvm", errors)
+        self._address: dict[str, Any] = {}
+        self.ready_s = 0.0
 
-    def wait_ready(self) -> float:
-        """Seconds until Spark was loaded."""
+    @property
+    def address(self) -> dict[str, Any]:
+        """Port and secret of its gateway; waits until Spark is loaded."""
         assert self.process.stdout is not None
-        while (line := self.process.stdout.readline().strip()) != "ready":
-            if not line and self.process.poll() is not None:
-                raise RuntimeError("the victim did not start: see its log")
-        return time.monotonic() - self.born
+        while not self._address:
+            line = self.process.stdout.readline()
+            if line.startswith("{"):
+                self._address = json.loads(line)
+                self.ready_s = time.monotonic() - self.born
+            elif not line:
+                raise RuntimeError("Spark did not start: see the log")
+        return self._address
 
-    def go(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-        self.gone_at = time.monotonic()
+    def workers(self, daemons_too: bool) -> list[int]:
+        alive = family(self.process.pid)
+        daemons = [p for p, (_, command) in alive.items() if "worker.daemon" in command]
+        forked = [p for p in daemons if alive[p][0] in daemons]
+        return daemons if daemons_too else forked
+
+    def end(self) -> None:
+        while left := family(self.process.pid):
+            kill(left)
+            time.sleep(0.01)
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+
+class Driver:
+    """One life of the pipeline's driver."""
+
+    def __init__(self, pid: int, folder: Path) -> None:
+        self.pid, self.folder = pid, folder
+        self.born = time.monotonic()
 
     @property
     def alive(self) -> bool:
-        return self.process.poll() is None
+        return Path(f"/proc/{self.pid}").exists()
 
     def end(self) -> None:
-        """Kill all that is left of it."""
-        while left := family(self.process.pid):
-            kill(list(left))
-            time.sleep(0.01)
-        self.process.wait()
+        kill([self.pid])
+        while self.alive:
+            time.sleep(0.002)
+
+    def wait(self, limit_s: float) -> None:
+        until = time.monotonic() + limit_s
+        while self.alive and time.monotonic() < until:
+            time.sleep(0.05)
 
     def verdict(self) -> dict[str, Any]:
-        out = self.process.communicate(timeout=600)[0]
-        lines = [line for line in out.splitlines() if line.startswith("{")]
-        return dict(json.loads(lines[-1])) if lines else {"failed": "no verdict"}
+        """What it wrote at its end."""
+        try:
+            text = (self.folder / "verdict.json").read_text()
+        except FileNotFoundError:
+            return {"failed": "no verdict"}
+        return dict(json.loads(text))
+
+
+class Drivers:
+    """The process that forks drivers."""
+
+    def __init__(self, errors: IO[bytes]) -> None:
+        self.process = victim("drivers", errors)
+        assert self.process.stdout is not None
+        if self.process.stdout.readline().strip() != "ready":
+            raise RuntimeError("the victim did not start: see the log")
+
+    def start(self, folder: Path, args: argparse.Namespace, jvm: Jvm) -> Driver:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "verdict.json").unlink(missing_ok=True)
+        job = {
+            "folder": str(folder),
+            "events": args.events,
+            "durability": args.durability,
+            "servers": "",
+            **jvm.address,
+        }
+        self.process.stdin.write(json.dumps(job) + "\n")
+        self.process.stdin.flush()
+        return Driver(int(self.process.stdout.readline()), folder)
+
+    def end(self) -> None:
+        self.process.communicate()
 
 
 class Disk:
@@ -172,140 +244,220 @@ def moment_of(kind: str, disk: Disk, rng: random.Random) -> Callable[[], float |
     return come
 
 
-def strike(driver: Driver, kind: str, rng: random.Random) -> None:
-    """Kill some of a driver's processes; then, where it lives on for a while, the rest."""
-    alive = family(driver.process.pid)
-    jvm = [p for p, (_, command) in alive.items() if "java" in command.split(" ")[0]]
-    daemons = [p for p, (_, command) in alive.items() if "worker.daemon" in command]
-    workers = [p for p, (parent, _) in alive.items() if parent in daemons]
-    if kind == "driver":  # its JVM and workers may still be at work while the next one starts
-        kill([driver.process.pid])
-        driver.process.wait()
-        return
-    if kind in ("jvm", "workers"):
-        kill(jvm if kind == "jvm" else (workers if rng.random() < 0.5 else workers + daemons))
-        until = time.monotonic() + 2.0
-        while driver.alive and time.monotonic() < until:
-            time.sleep(0.01)
-    driver.end()
+class Round:
+    """One pipeline from its start to its end, with kills on the way, as one record."""
+
+    def __init__(self, folder: Path, chaos: Chaos) -> None:
+        self.folder, self.chaos = folder, chaos
+        self.disk = Disk(folder / "pipeline")
+        self.kills: Counter[str] = Counter()
+        self.moments: Counter[str] = Counter()
+        self.recovery_s: dict[str, list[float]] = {"JVM kept": [], "new JVM": []}
+        self.cycle_s: list[float] = []
+        self.sentences: Counter[str] = Counter()
+        self.unexpected = 0
+
+    @property
+    def quiet(self) -> bool:
+        """Whether the rest of it is left in peace, to come to its end."""
+        return self.chaos.enough or sum(self.kills.values()) >= KILLS_PER_ROUND
+
+    def run(self) -> dict[str, Any]:
+        """Lives until one comes to its end; the record."""
+        lost_jvm, until = False, None
+        while True:
+            if self.quiet:
+                until = until or time.monotonic() + LIMIT_S
+                if time.monotonic() > until:
+                    raise RuntimeError(f"the pipeline does not come to its end: {self.folder}")
+            before, struck = sum(self.kills.values()), self.chaos.jvm
+            driver = self.chaos.drivers.start(self.folder, self.chaos.args, struck)
+            try:
+                self.life(driver, lost_jvm)
+            finally:
+                driver.end()
+            killed = sum(self.kills.values()) > before
+            lost_jvm = self.chaos.jvm is not struck
+            verdict = driver.verdict()
+            if "lost" in verdict:
+                return self.record(verdict)
+            if not killed and "failed" in verdict:
+                self.unexpected += 1
+                self.chaos.renew()
+            self.sentences[str(verdict["failed"])] += 1
+
+    def record(self, verdict: dict[str, Any]) -> dict[str, Any]:
+        args = self.chaos.args
+        return {
+            "seed": args.seed,
+            "durability": args.durability,
+            "kills": dict(self.kills),
+            "moments": dict(self.moments),
+            **verdict,
+            "recovery_s": self.recovery_s,
+            "cycle_s": self.cycle_s,
+            "sentences": dict(self.sentences),
+            "unexpected": self.unexpected,
+        }
+
+    def life(self, driver: Driver, lost_jvm: bool) -> None:
+        """Kill one driver, its JVM, both, or workers until it ends of it."""
+        rng, recovered, before = self.chaos.rng, not self.kills, self.disk.steps()
+        while driver.alive:
+            kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
+            moment = rng.choice(MOMENTS)
+            come, deadline = moment_of(moment, self.disk, rng), time.monotonic() + MOMENT_S
+            while driver.alive:
+                if not recovered and self.disk.steps() > before:
+                    recovered = True
+                    taken = time.monotonic() - self.chaos.struck_at
+                    self.recovery_s["new JVM" if lost_jvm else "JVM kept"].append(taken)
+                if not self.quiet and (wait_s := come()) is not None:
+                    time.sleep(wait_s)
+                    break
+                if not self.quiet and time.monotonic() > deadline:
+                    moment = "deadline"
+                    break
+                time.sleep(0.004 if not self.quiet else 0.1)
+            if driver.alive:
+                now = time.monotonic()
+                self.cycle_s.append(now - self.chaos.struck_at)
+                self.chaos.struck_at = now
+                if self.strike(driver, kind):
+                    self.kills[kind] += 1
+                    self.moments[moment] += 1
+                    self.chaos.done += 1
+
+    def strike(self, driver: Driver, kind: str) -> bool:
+        """Whether there was something to kill."""
+        jvm, rng = self.chaos.jvm, self.chaos.rng
+        match kind:
+            case "driver":  # its JVM is at work until the next one stops it
+                driver.end()
+            case "workers":  # the driver ends if one of them had a task
+                workers = jvm.workers(daemons_too=rng.random() < 0.5)
+                kill(workers)
+                return bool(workers)
+            case "jvm":
+                kill(
+                    p for p, (_, c) in family(jvm.process.pid).items() if "java" in c[: c.find(" ")]
+                )
+                driver.wait(GRACE_S)
+                driver.end()
+                self.chaos.renew()
+            case "group":
+                kill([driver.pid, *family(jvm.process.pid)])
+                driver.end()
+                self.chaos.renew()
+        return True
 
 
 class Chaos:
-    """Rounds of the victim with kills, until there were enough of them."""
+    """Rounds until there were enough kills, and the processes that all rounds share."""
 
     def __init__(self, base: Path, args: argparse.Namespace) -> None:
         self.base, self.args, self.rng = base, args, random.Random(args.seed)
-        self.kills: Counter[str] = Counter()
-        self.moments: Counter[str] = Counter()
-        self.ready_s: list[float] = []
-        self.recovery_s: list[float] = []
-        self.cycle_s: list[float] = []
-        self.verdicts: list[dict[str, Any]] = []
-        self.failures: list[str] = []
-        self.drivers: list[Driver] = []
-        self.until = time.monotonic() + args.minutes * 60
+        self.until: float = time.monotonic() + args.minutes * 60
+        base.mkdir(parents=True, exist_ok=True)
+        self.log = (base / "log").open("ab")
+        self.jvm = Jvm(self.log)
+        self.drivers = Drivers(self.log)
+        self.ready_s = [self.jvm.address and self.jvm.ready_s]
+        self.struck_at = time.monotonic()
+        self.done = 0
+
+    def renew(self) -> None:
+        """End what is left of the JVM and start another."""
+        self.jvm.end()
+        self.jvm = Jvm(self.log)
+        self.ready_s.append(self.jvm.address and self.jvm.ready_s)
 
     @property
     def enough(self) -> bool:
-        return sum(self.kills.values()) >= self.args.kills or time.monotonic() > self.until
+        return self.done >= int(self.args.kills) or time.monotonic() > self.until
 
-    def round(self, number: int) -> None:
+    def round(self, number: int) -> dict[str, Any]:
         folder = self.base / f"round{number}"
-        spare = self.driver(folder)
-        try:
-            while True:
-                driver = spare
-                self.ready_s.append(driver.wait_ready())
-                if not self.enough:
-                    spare = self.driver(folder)
-                if self.life(driver, Disk(folder / "pipeline")):
-                    break
-                if spare is driver:
-                    spare = self.driver(folder)
-        finally:
-            while self.drivers:
-                self.drivers.pop().end()
+        record = Round(folder, self).run()
         shutil.rmtree(folder, ignore_errors=True)
+        return {**record, "ready_s": self.ready_s}
 
-    def driver(self, folder: Path) -> Driver:
-        self.drivers.append(Driver(folder, self.args.events, self.args.durability))
-        return self.drivers[-1]
+    def end(self) -> None:
+        self.jvm.end()
+        self.drivers.end()
+        self.log.close()
 
-    def life(self, driver: Driver, disk: Disk) -> bool:
-        """Run one life; True when it came to its end."""
-        kind = self.rng.choices(list(KINDS), list(KINDS.values()))[0]
-        moment = self.rng.choice(MOMENTS)
-        come, before = moment_of(moment, disk, self.rng), disk.steps()
-        driver.go()
-        deadline, recovered = time.monotonic() + 45, False
-        while driver.alive:
-            if not recovered and disk.steps() > before:
-                recovered = True
-                self.recovery_s.append(time.monotonic() - driver.gone_at)
-            if not self.enough and (wait_s := come()) is not None:
-                time.sleep(wait_s)
-                break
-            if not self.enough and time.monotonic() > deadline:
-                moment = "deadline"
-                break
-            time.sleep(0.002 if not self.enough else 0.1)
-        if driver.alive:
-            strike(driver, kind, self.rng)
-            self.kills[kind] += 1
-            self.moments[moment] += 1
-            self.cycle_s.append(time.monotonic() - driver.gone_at)
-            return False
-        verdict = driver.verdict()
-        if "failed" in verdict:
-            self.failures.append(str(verdict["failed"]))
-            return False
-        self.verdicts.append(verdict)
-        return True
 
-    def lines(self) -> list[str]:
-        def median(values: list[float]) -> str:
-            return f"{statistics.median(values):.1f} s" if values else "-"
+def lines(records: list[dict[str, Any]]) -> list[str]:
+    """What rounds say together."""
 
-        lost, doubled = (sum(v[k] for v in self.verdicts) for k in ("lost", "doubled"))
-        right = all(v["state"] and v["writer"] and not v["backlog"] for v in self.verdicts)
-        return [
-            f"kills {sum(self.kills.values())} {dict(self.kills)} at {dict(self.moments)}",
-            f"rounds {len(self.verdicts)} of {self.args.events} events, durability "
-            f"{self.args.durability}: lost {lost}, doubled {doubled}, state, writers and backlogs "
-            f"{'exact' if right else 'WRONG'}",
-            f"recovery, from start to the first new step, Spark loaded: median "
-            f"{median(self.recovery_s)}, longest {max(self.recovery_s, default=0):.1f} s; Spark "
-            f"loads in {median(self.ready_s)} beside the running one; a cycle takes "
-            f"{median(self.cycle_s)}",
-            f"starts that failed with a sentence and were repeated: {len(self.failures)}",
-            *(f"  {text}" for text in sorted(set(self.failures))),
-        ]
+    def median(values: list[float]) -> str:
+        return f"{statistics.median(values):.1f} s" if values else "-"
+
+    def total(key: str) -> Counter[str]:
+        return sum((Counter(r[key]) for r in records), Counter())
+
+    kills, sentences = total("kills"), total("sentences")
+    exact = all(r["state"] and r["writer"] and not r["backlog"] for r in records)
+    kinds = Counter(f"durability {r['durability']}" for r in records)
+    recovery = {
+        name: [s for r in records for s in r["recovery_s"][name]]
+        for name in ("JVM kept", "new JVM")
+    }
+    return [
+        f"kills {kills.total()} {dict(kills)} at {dict(total('moments'))}",
+        f"rounds {len(records)} ({', '.join(f'{n} {k}' for k, n in kinds.items())}) of "
+        f"{sum(r['events'] for r in records)} events: lost {sum(r['lost'] for r in records)}, "
+        f"doubled {sum(r['doubled'] for r in records)}; state, writers and backlogs "
+        f"{'exact' if exact else 'WRONG'}",
+        *(
+            f"recovery, from the kill to the first new step, {name}: median {median(values)}, "
+            f"longest {max(values, default=0):.1f} s"
+            for name, values in recovery.items()
+        ),
+        f"Spark loads in {median([s for r in records for s in r['ready_s']])}; from kill to kill "
+        f"{median([s for r in records for s in r['cycle_s']])}",
+        f"lives that ended without a kill: {sum(r['unexpected'] for r in records)}; what drivers "
+        "said at their end:",
+        *(f"  {n} times: {text}" for text, n in sentences.most_common()),
+    ]
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="SIGKILL at seeded moments on real Spark")
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--events", type=int, default=1500)
+    parser.add_argument("--events", type=int, default=1500, help="per round")
     parser.add_argument("--durability", choices=("process", "power"), default="process")
     parser.add_argument("--minutes", type=float, default=600.0, help="no kills after this time")
     parser.add_argument("--folder", type=Path, help="keep files here instead of a temporary one")
+    parser.add_argument("--append", type=Path, help="add one JSON line per round to this file")
+    parser.add_argument("--sum", type=Path, help="only print what the rounds in this file say")
     return parser.parse_args()
 
 
 def main() -> None:
     args = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and no driver is left behind
+    if args.sum is not None:
+        print("\n".join(lines([json.loads(line) for line in args.sum.read_text().splitlines()])))
+        return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and no process is left behind
     base = args.folder or Path(tempfile.mkdtemp(prefix="foretide-chaos-"))
     chaos = Chaos(base, args)
-    number = 0
-    while not chaos.enough:
-        number += 1
-        chaos.round(number)
-        print("\n".join(chaos.lines()), flush=True)
+    records: list[dict[str, Any]] = []
+    try:
+        while not chaos.enough:
+            records.append(chaos.round(len(records) + 1))
+            chaos.ready_s = []
+            if args.append is not None:
+                with args.append.open("a") as f:
+                    f.write(json.dumps(records[-1]) + "\n")
+            print("\n".join(lines(records)), flush=True)
+    finally:
+        chaos.end()
     if args.folder is None:
         shutil.rmtree(base, ignore_errors=True)
-    if any(v["lost"] or v["doubled"] or not v["state"] for v in chaos.verdicts):
+    if any(r["lost"] or r["doubled"] or not r["state"] for r in records):
         sys.exit(1)
 
 

@@ -22,9 +22,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from chaos import OPERATORS, Disk, Driver, family
+from chaos import OPERATORS, Disk, Driver, Drivers, Jvm, family
 
-MEGABYTES = 192
+MEGABYTES, LIMIT_S = 192, 300.0
 
 
 def run(*command: str) -> None:
@@ -44,6 +44,7 @@ def unmount(folder: Path) -> None:
         ):
             return
         time.sleep(0.2)
+    run("umount", "--lazy", str(folder))
 
 
 def send(pids: list[int], what: signal.Signals) -> None:
@@ -54,71 +55,78 @@ def send(pids: list[int], what: signal.Signals) -> None:
             continue
 
 
-def cut(driver: Driver, image: Path, copy: Path, disk: Disk) -> dict[str, int]:
+def cut(jvm: Jvm, driver: Driver, image: Path, copy: Path) -> dict[str, int]:
     """Freeze, copy what is on the disk, go on; the newest batch per operator at that moment."""
-    pids = list(family(driver.process.pid))
+    pids = [driver.pid, *family(jvm.process.pid)]
     send(pids, signal.SIGSTOP)
     shutil.copyfile(image, copy)
-    newest = {o: disk.newest(o) for o in OPERATORS}
+    newest = {o: Disk(driver.folder / "pipeline").newest(o) for o in OPERATORS}
     send(pids, signal.SIGCONT)
     return newest
 
 
-def cuts(base: Path, args: argparse.Namespace) -> list[tuple[Path, dict[str, int]]]:
-    image, where, rng = base / "disk.img", base / "mnt", random.Random(args.seed)
-    with image.open("wb") as f:
-        f.truncate(MEGABYTES * 2**20)
-    run("mkfs.ext4", "-q", "-F", str(image))
-    mount(image, where)
-    taken = []
-    driver = Driver(where / "v", args.events, args.durability)
-    try:
-        driver.wait_ready()
-        driver.go()
-        disk = Disk(where / "v" / "pipeline")
-        for k in range(args.cuts):
-            seen, steps = disk.steps(), rng.randint(4, 10)
-            while driver.alive and disk.steps() < seen + steps:
-                time.sleep(0.01)
-            time.sleep(rng.random())
-            if not driver.alive:
-                break
-            copy = base / f"cut{k}.img"
-            taken.append((copy, cut(driver, image, copy, disk)))
-    finally:
-        driver.end()
-        unmount(where)
-    return taken
+class Bench:
+    """The image, and the processes that work on it."""
+
+    def __init__(self, base: Path, args: argparse.Namespace) -> None:
+        self.image, self.where, self.args = base / "disk.img", base / "mnt", args
+        self.rng = random.Random(args.seed)
+        self.log = (base / "log").open("ab")
+        self.drivers, self.jvm = Drivers(self.log), Jvm(self.log)
+
+    def cuts(self) -> list[tuple[Path, dict[str, int]]]:
+        with self.image.open("wb") as f:
+            f.truncate(MEGABYTES * 2**20)
+        run("mkfs.ext4", "-q", "-F", str(self.image))
+        mount(self.image, self.where)
+        taken = []
+        try:
+            driver = self.drivers.start(self.where / "v", self.args, self.jvm)
+            disk = Disk(driver.folder / "pipeline")
+            for k in range(self.args.cuts):
+                seen, steps = disk.steps(), self.rng.randint(4, 10)
+                while driver.alive and disk.steps() < seen + steps:
+                    time.sleep(0.01)
+                time.sleep(self.rng.random())
+                if not driver.alive:
+                    break
+                copy = self.image.with_name(f"cut{k}.img")
+                taken.append((copy, cut(self.jvm, driver, self.image, copy)))
+            driver.end()
+        finally:
+            self.jvm.end()  # it has files of the image open
+            unmount(self.where)
+        self.jvm = Jvm(self.log)
+        return taken
+
+    def resumed(self, copy: Path) -> str:
+        """What a start on a copy of the disk says at its end."""
+        mount(copy, self.where)
+        try:
+            path = self.where / "v" / "pipeline"
+            kinds = {
+                "manifests": "edges/*/b-*/manifest.json",
+                "data files": "edges/*/b-*/*/*.parquet",
+                "Spark's logs": "checkpoints/*/*/[0-9]*",
+            }
+            left = ", ".join(f"{name} {empty(path, pattern)}" for name, pattern in kinds.items())
+            delivered = {o: Disk(path).newest(o) for o in OPERATORS}
+            driver = self.drivers.start(self.where / "v", self.args, self.jvm)
+            driver.wait(LIMIT_S)
+            driver.end()
+            return f"empty: {left}; newest on the disk {delivered}; then {driver.verdict()}"
+        finally:
+            unmount(self.where)
+
+    def end(self) -> None:
+        self.jvm.end()
+        self.drivers.end()
+        self.log.close()
 
 
 def empty(path: Path, pattern: str) -> str:
     files = [f for f in path.glob(pattern) if f.is_file()]
     return f"{sum(f.stat().st_size == 0 for f in files)} of {len(files)}"
-
-
-def resumed(copy: Path, base: Path, args: argparse.Namespace) -> str:
-    """What a start on a copy of the disk says at its end."""
-    where = base / "mnt"
-    mount(copy, where)
-    try:
-        path = where / "v" / "pipeline"
-        kinds = {
-            "manifests": "edges/*/b-*/manifest.json",
-            "data files": "edges/*/b-*/*/*.parquet",
-            "Spark's logs": "checkpoints/*/*/[0-9]*",
-        }
-        left = ", ".join(f"{name} {empty(path, pattern)}" for name, pattern in kinds.items())
-        delivered = {o: Disk(path).newest(o) for o in OPERATORS}
-        driver = Driver(where / "v", args.events, args.durability)
-        try:
-            driver.wait_ready()
-            driver.go()
-            verdict = driver.verdict()
-        finally:
-            driver.end()
-        return f"empty: {left}; newest on the disk {delivered}; then {verdict}"
-    finally:
-        unmount(where)
 
 
 def main() -> None:
@@ -131,11 +139,13 @@ def main() -> None:
     if os.geteuid() != 0:
         sys.exit("mounting an image needs root")
     base = Path(tempfile.mkdtemp(prefix="foretide-cut-"))
+    bench = Bench(base, args)
     try:
-        for k, (copy, newest) in enumerate(cuts(base, args)):
+        for k, (copy, newest) in enumerate(bench.cuts()):
             print(f"cut {k}, durability {args.durability}: newest batches {newest}", flush=True)
-            print(f"  {resumed(copy, base, args)}", flush=True)
+            print(f"  {bench.resumed(copy)}", flush=True)
     finally:
+        bench.end()
         shutil.rmtree(base)
 
 

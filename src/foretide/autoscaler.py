@@ -12,7 +12,7 @@ import math
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -220,8 +220,7 @@ class Autoscaler:
     def _forecast(self, horizon: int) -> dict[str, Forecast]:
         names = self.topology.sources if self.cadence.scope == "sources" else self.topology.names
         for name in names:
-            if name not in self._forecasters:
-                self._forecasters[name] = self.forecaster()
+            self.forecaster_of(name)
         self.retraining.settle()
         if self.cadence.fit_every and len(self.history) % self.cadence.fit_every == 0:
             self.retraining.fit(
@@ -231,6 +230,17 @@ class Autoscaler:
             n: self._forecasters[n].forecast(self._rates(n, self.cadence.lookback), horizon)
             for n in names
         }
+
+    def forecaster_of(self, name: str) -> Forecaster:
+        """The forecaster of an operator's load, made at its first use."""
+        if name not in self._forecasters:
+            self._forecasters[name] = self.forecaster()
+        return self._forecasters[name]
+
+    @property
+    def forecasters(self) -> Mapping[str, Forecaster]:
+        """The forecasters made so far, by operator."""
+        return self._forecasters
 
     def _rates(self, name: str, last: int | None = None) -> Array:
         return (

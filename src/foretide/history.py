@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -80,6 +81,31 @@ class History:
             del self._windows[: -self.limit]
             for series in (*self._rates.values(), *self._offered.values()):
                 del series[: -self.limit]
+
+    def state(self, last: int) -> dict[str, Any]:
+        """The ends of the last windows and the rates in them, to be kept."""
+        return {
+            "windows": np.array(self._windows[-last:]),
+            "rates": {n: np.array(series[-last:]) for n, series in self._rates.items()},
+            "offered": {n: np.array(series[-last:]) for n, series in self._offered.items()},
+        }
+
+    def restore(self, state: Mapping[str, Any], now: float, window_s: float) -> None:
+        """Begin at ``now`` with the rates of an earlier run; the windows since its end are holes.
+        Snapshots are not kept: what replicas did and cost then is not what they do now.
+        """
+        windows = np.asarray(state["windows"], dtype=float)
+        if not len(windows) or now < windows[-1]:
+            return
+        missed = min(self.limit, round((now - windows[-1]) / window_s))
+        ends = now - window_s * np.arange(missed)[::-1]
+        self._windows = array("d", np.concatenate((windows, ends)))
+        for kept, saved in ((self._rates, state["rates"]), (self._offered, state["offered"])):
+            for name in self.topology.names:
+                known = np.full(len(windows), np.nan)
+                if name in saved:
+                    known[:] = np.asarray(saved[name], dtype=float)
+                kept[name] = array("d", np.concatenate((known, np.full(missed, np.nan))))
 
     @staticmethod
     def _replicas(snapshot: Snapshot) -> dict[str, int]:

@@ -1,8 +1,8 @@
-"""Learned: what a planner learned, kept in a file next to the journal, so that a restarted run
-continues where the last one ended.
+"""Learned: what planners and forecasters learned, kept in files next to the journal, so that a
+restarted run continues where the last one ended.
 
-Owns the file alone; what the state means is the planner's business (``foretide.parts.Learner``).
-The file is replaced whole, never edited, so a killed run leaves the last whole state.
+Owns the files alone; what a state means is its owner's business (``foretide.parts.Learner``). A
+file is replaced whole, never edited, so a killed run leaves the last whole state.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import msgspec
 
 from foretide.errors import JournalError
 from foretide.files import replace_file
+from foretide.forecast.state_file import decoded, encoded
 from foretide.model import Decision
-from foretide.parts import Learner, Planner
+from foretide.parts import Learner
 
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
@@ -31,24 +32,35 @@ def learned_path(journal: Path | str, planner: str) -> Path:
     return Path(journal).with_name(f"learned-{planner}.json")
 
 
+def forecasts_path(journal: Path | str, forecaster: str) -> Path:
+    """Where what forecasters of that name learned is kept.
+
+    >>> forecasts_path("runs/x/journal.jsonl", "bigru").name
+    'learned-forecasts-bigru.npz'
+    """
+    return Path(journal).with_name(f"learned-forecasts-{forecaster}.npz")
+
+
 class Learned:
-    """Restores a planner's state on entering, where there is one; writes it after every ``every``
-    decisions and on leaving.
+    """Restores a state on entering, where there is one; writes it after every ``every`` decisions
+    and on leaving. The file holds JSON, or arrays too where its name ends in ``.npz``.
 
     A planner that does not learn is left alone and no file is written.
     """
 
-    def __init__(self, path: Path | str, planner: Planner, every: int = 30) -> None:
+    def __init__(self, path: Path | str, owner: object, every: int = 30) -> None:
         self.path = Path(path)
-        self.planner = planner if isinstance(planner, Learner) else None
+        self.owner = owner if isinstance(owner, Learner) else None
         self.every = every
         self._decisions = 0
 
     def __enter__(self) -> Learned:
-        if self.planner is not None and self.path.exists():
+        if self.owner is not None and self.path.exists():
             try:
-                self.planner.restore(_decoder.decode(self.path.read_bytes()))
-            except Exception as error:  # what the file holds reaches the planner's own code
+                content = self.path.read_bytes()
+                arrays = self.path.suffix == ".npz"
+                self.owner.restore(decoded(content) if arrays else _decoder.decode(content))
+            except Exception as error:  # what the file holds reaches the owner's own code
                 raise JournalError(
                     f"cannot read what was learned from {self.path}: {type(error).__name__}: "
                     f"{error}; remove the file to learn anew"
@@ -62,11 +74,12 @@ class Learned:
             self.save()
 
     def save(self) -> None:
-        if self.planner is None:
+        if self.owner is None:
             return
+        encode = encoded if self.path.suffix == ".npz" else msgspec.json.encode
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(self.path, msgspec.json.encode(self.planner.state()))
+            replace_file(self.path, encode(self.owner.state()))
         except OSError as error:
             raise JournalError(
                 f"cannot write {self.path}: {error.strerror}; choose a folder you can write to"

@@ -56,7 +56,12 @@ class Monotone(Protocol):
 
 @runtime_checkable
 class Learner(Protocol):
-    """A planner whose learned state can be saved and restored (plain JSON values)."""
+    """A planner or a forecaster whose learned state can be saved and restored.
+
+    A planner's state holds plain JSON values. A forecaster's may also hold numpy arrays (see
+    ``forecast.state_file``); restored into a new instance with the same constants it gives the
+    same forecasts. A forecaster that learns nothing needs neither method.
+    """
 
     def state(self) -> dict[str, Any]: ...
 

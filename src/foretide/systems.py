@@ -14,6 +14,7 @@ from foretide.autoscaler import LONGEST_S, Autoscaler, Cadence
 from foretide.errors import unknown
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
+from foretide.forecast.pretrained import Pretrained
 from foretide.forecast.retrain import SlowLearner
 from foretide.forecast.stand_in import WithStandIn
 from foretide.forecast.warmed import Warmed
@@ -48,17 +49,35 @@ class System:
     guards: Mapping[str, Constants] = field(default_factory=dict)
     cadence: Cadence = field(default_factory=Cadence)
     past: tuple[float, ...] = ()
+    pretrained: Pretrained | None = None
 
     def new_planner(self) -> Planner:
         return PLANNERS.build(self.planner, **self.planner_constants)
 
     def new_forecaster(self) -> Forecaster:
-        forecaster = FORECASTERS.build(self.forecaster, **self.forecaster_constants)
+        if self.pretrained is not None:
+            forecaster = self.pretrained.build()
+        else:
+            forecaster = FORECASTERS.build(self.forecaster, **self.forecaster_constants)
         if isinstance(forecaster, SlowLearner):
             forecaster = WithStandIn(forecaster)
         if self.quantile is not None:
             forecaster = Conformal(forecaster, self.quantile)
-        return Warmed(forecaster, np.array(self.past)) if self.past else forecaster
+        if not self.past:
+            return forecaster
+        return Warmed(forecaster, np.array(self.past), learned=self.pretrained is not None)
+
+    @property
+    def forecasts_as(self) -> str:
+        """The same for systems whose forecasters can go on with what each other's learned."""
+        parts = {
+            "model": self.forecaster,
+            "constants": dict(self.forecaster_constants),
+            "quantile": self.quantile,
+            "past": bool(self.past),
+            "pretrained": self.pretrained.digest if self.pretrained else None,
+        }
+        return repr(parts)
 
     def new_guards(self, effect_check: bool = False) -> tuple[Guard, ...]:
         """The declared guards in their order, then the effect check where asked for, between an
@@ -84,10 +103,22 @@ class System:
         if self.cadence.scope != "sources" or not len(past):
             return self
         remembering = replace(self, past=tuple(map(float, past)))
-        if self.forecaster != "levels":
+        if self.forecaster != "levels" or self.pretrained is not None:
             return remembering
         quantile = self.forecaster_constants.get("quantile", 0.98)
         return replace(remembering, forecaster="auto", forecaster_constants={}, quantile=quantile)
+
+    def with_pretrained(self, pretrained: Pretrained) -> System:
+        """The system with that forecaster. It learned the load of a source, so that the sources
+        are forecast and the other operators' loads follow by the measured flow.
+        """
+        return replace(
+            self,
+            forecaster=pretrained.model,
+            forecaster_constants=pretrained.constants,
+            pretrained=pretrained,
+            cadence=replace(self.cadence, scope="sources"),
+        )
 
     def foreseeing(self, future: Future) -> System:
         """The system with its planner told the future, where the planner wants it (baselines of the

@@ -17,8 +17,10 @@ from foretide.errors import MissingExtra, NotReady
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
 from foretide.forecast.stand_in import WithStandIn
+from foretide.forecast.state_file import decoded, encoded
+from foretide.forecast.warmed import Warmed
 from foretide.model import Array
-from foretide.parts import Forecaster
+from foretide.parts import Forecaster, Learner
 from foretide.registry import Part
 
 HORIZON = 8  # longer than the six steps that models learn at once
@@ -159,3 +161,48 @@ def test_in_the_loop_with_an_upper_quantile(part: Part) -> None:
     uppers = [forecaster.forecast(series[max(0, t - 60) : t], 2).upper for t in range(60, 90)]
     assert uppers[-1] is not None
     assert all(np.isfinite(u).all() for u in uppers if u is not None)
+
+
+def through_a_file(forecaster: Forecaster, fresh: Forecaster) -> Forecaster:
+    """``fresh`` with what ``forecaster`` learned; one that learns nothing has nothing to keep."""
+    if isinstance(forecaster, Learner):
+        assert isinstance(fresh, Learner)
+        fresh.restore(decoded(encoded(forecaster.state())))
+    return fresh
+
+
+@pytest.mark.parametrize("part", REGISTERED)
+@pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "wrapped"])
+def test_what_it_learned_survives_a_file(part: Part, wrapped: bool) -> None:
+    """A forecaster that is saved in the middle of a series and restored into a new one forecasts
+    the rest of the series as if nothing had happened.
+    """
+
+    def made() -> Forecaster:
+        alone = build(part)
+        return Warmed(Conformal(alone, least=5), noise(150, seed=2)) if wrapped else alone
+
+    series = noise(330)
+    series[290] = np.nan
+    first = made()
+    if not wrapped:  # the wrapper lets it learn from its past
+        first.fit(series[:280])
+    for end in range(280, 300):
+        first.forecast(series[end - 120 : end], HORIZON)
+    again = through_a_file(first, made())
+    for end in range(300, 330, 3):
+        recent = series[end - 120 : end]
+        assert again.forecast(recent, HORIZON) == first.forecast(recent, HORIZON)
+
+
+@pytest.mark.parametrize("part", REGISTERED)
+def test_what_it_learned_is_not_nothing(part: Part) -> None:
+    """Without its state a new forecaster of a learning kind would forecast something else: so the
+    test above can fail.
+    """
+    first, again = build(part), build(part)
+    if not isinstance(first, Learner) or not isinstance(again, Learner):
+        return
+    assert decoded(encoded(first.state())).keys() == first.state().keys()
+    first.fit(noise(280))
+    assert encoded(first.state()) != encoded(again.state())

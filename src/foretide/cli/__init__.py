@@ -28,6 +28,7 @@ from foretide.cli import (
     simulate,
     submit,
     systems,
+    train,
 )
 from foretide.cli.out import labelled
 from foretide.errors import ForetideError
@@ -94,6 +95,7 @@ app.command("simulate")(simulate.simulate)
 app.command("compare")(simulate.compare)
 app.command("calibrate")(calibrate.command)
 app.command("forecast")(forecast.command)
+app.command("train")(train.command)
 app.command("attach-report")(attach_report.command)
 app.command("report")(report.command)
 app.command("systems")(systems.list_systems)

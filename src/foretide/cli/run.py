@@ -16,12 +16,12 @@ from foretide.apps import app as app_named
 from foretide.cli import report
 from foretide.cli.live import sentences, spark_settings, usable_folder
 from foretide.cli.out import labelled, say
+from foretide.cli.pretrained import PretrainedOption, with_past
 from foretide.cli.screen import Screen, summary
 from foretide.config import Settings, load_settings
 from foretide.demo import MARKER
 from foretide.errors import InvalidConfig, unknown
 from foretide.load import load as load_named
-from foretide.load import read_csv
 from foretide.systems import System
 
 if TYPE_CHECKING:
@@ -132,6 +132,7 @@ def command(
     scale: ScaleOption = 1.0,
     folder: FolderOption = None,
     history: HistoryOption = None,
+    pretrained: PretrainedOption = None,
     settings: SettingsOption = None,
     dashboard: DashboardOption = False,
     port: PortOption = 8765,
@@ -149,6 +150,7 @@ def command(
     asked = changed(asked, changes, parts)
     promise = SHARE if asked.share is None else asked.share
     scaler = asked.system.build(SYSTEM).promised(asked.target_latency_s, promise)
+    scaler, past = with_past(scaler, history, pretrained, asked.window_s, forecaster)
     check_parts(scaler)
     note_target(scaler, asked.target_latency_s)
     from foretide.spark.control.live import LiveRun  # imported when it is needed
@@ -166,7 +168,7 @@ def command(
         prices=asked.prices,
         share=promise if scaler.keeps_promises else asked.share,
         spark_settings=spark_settings(packages, conf or []),
-        past=read_csv(history) if history else None,
+        past=past,
         preload=() if app is None else (DESCRIBED,),
     )
     go(live, windows, port if dashboard else None)

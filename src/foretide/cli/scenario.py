@@ -47,6 +47,7 @@ class Options:
     price: str | None = None
     profile_s: float = 60.0
     quick: bool = False
+    pretrained: Path | None = None
 
 
 @dataclass(frozen=True)

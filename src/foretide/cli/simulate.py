@@ -14,6 +14,7 @@ from rich.text import Text
 
 from foretide import report as html
 from foretide.cli.out import check_writable, console, labelled, say, titled
+from foretide.cli.pretrained import PretrainedOption, with_file
 from foretide.cli.progress import QUICK_WINDOWS, progress, warn_if_slow
 from foretide.cli.scenario import Options, build
 from foretide.config import Settings, load_settings
@@ -116,6 +117,7 @@ def simulate(
     engine: EngineOption = "auto",
     lead_s: LeadOption = None,
     cores: CoresOption = None,
+    pretrained: PretrainedOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
     report: ReportOption = None,
@@ -129,7 +131,7 @@ def simulate(
     form = CsvFormat(time_column, count_column, rate_column, unit)
     options = Options(
         app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
-        profile_s,
+        profile_s, pretrained=pretrained,
     )  # fmt: skip
     _run(options, own.prices, [system], as_json, report, processes=1)
 
@@ -203,6 +205,8 @@ def _run(
         s.promised(target_s) if s.keeps_promises or options.target_s is not None else s
         for s in systems
     ]
+    if options.pretrained is not None:
+        systems = [_pretrained(s, options.pretrained, scenario.window_s) for s in systems]
     warn_if_slow(scenario, systems)
     with progress() as report_progress:
         comparison = comparing.compare(scenario, systems, report_progress, processes)
@@ -218,6 +222,11 @@ def _run(
     _print(comparison, in_money=options.price is not None)
     if report is not None:
         say(f"report: {report}")
+
+
+def _pretrained(system: System, file: Path, window_s: float) -> System:
+    changed, trained = with_file(system, file, window_s)
+    return changed.remembering(trained.past.rates(window_s))
 
 
 def _command() -> str:

@@ -4,7 +4,8 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from foretide.errors import NotReady
 from foretide.forecast import FORECASTERS
 from foretide.forecast.new_windows import PendingForecasts, SeriesMemory
 from foretide.model import Array, Forecast
+from foretide.parts import Learner
 
 MEMBERS = ("basic", "smooth", "median-lags", "growth-lags", "seasonal-lags")
 LIMIT = 20_160  # windows remembered: two weeks of minutes
@@ -70,6 +72,30 @@ class Auto:
         return Forecast.of(
             [float(self.weights(step, row) @ np.nan_to_num(row)) for step, row in enumerate(ahead)]
         )
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "members": {
+                name: model.state() if isinstance(model, Learner) else {}
+                for name, model in zip(self.members, self._models, strict=True)
+            },
+            "memory": self._memory.values,
+            "ledger": self._ledger.state(np.asarray),
+            "errors": [[step, total, count] for step, (total, count) in self._errors.items()],
+            "seen": self._seen,
+            "fit_at": self._fit_at,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        if list(state["members"]) != list(self.members):
+            raise ValueError(f"its members are {', '.join(state['members'])}")
+        for model, learned in zip(self._models, state["members"].values(), strict=True):
+            if isinstance(model, Learner):
+                model.restore(learned)
+        self._memory.learn(state["memory"])
+        self._ledger.restore(state["ledger"], list)
+        self._errors = {int(step): (total, count) for step, total, count in state["errors"]}
+        self._seen, self._fit_at = int(state["seen"]), int(state["fit_at"])
 
     def weights(self, step: int, forecasts: Array) -> Array:
         """How much each member counts ``step`` steps ahead (from 0), among those that gave a

@@ -6,14 +6,16 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any
 
 import numpy as np
 
 from foretide.forecast.level_shift import CONFIRM, shifted
 from foretide.forecast.new_windows import PendingForecasts
 from foretide.model import Array, Forecast
-from foretide.parts import Forecaster
+from foretide.parts import Forecaster, Learner
 
 LEVEL_WINDOWS = 300
 
@@ -109,6 +111,24 @@ class Conformal:
         )
         return forecast
 
+    def state(self) -> dict[str, Any]:
+        return {
+            "inner": self.inner.state() if isinstance(self.inner, Learner) else {},
+            "steps": [[step, residuals.state()] for step, residuals in self._steps.items()],
+            "pending": self._pending.state(lambda bounds: [astuple(b) for b in bounds]),
+            "shift_at": self._shift_at,
+            "regime_at": self._regime_at,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        if isinstance(self.inner, Learner):
+            self.inner.restore(state["inner"])
+        self._steps = {}
+        for step, residuals in state["steps"]:
+            self._step(int(step)).restore(residuals)
+        self._pending.restore(state["pending"], _bounds)
+        self._shift_at, self._regime_at = int(state["shift_at"]), int(state["regime_at"])
+
     def _find_shift(self, recent: Array, new: int) -> None:
         """Start a new regime when one of the ``new`` windows confirms a level shift."""
         for older in range(min(new, len(recent))):
@@ -123,6 +143,10 @@ class Conformal:
         if step not in self._steps:
             self._steps[step] = StepResiduals(1 - self.quantile, self.window, self.rate, self.least)
         return self._steps[step]
+
+
+def _bounds(rows: Sequence[tuple[float, float | None, float, int]]) -> list[_Bound]:
+    return [_Bound(*row) for row in rows]
 
 
 def _level(recent: Array, windows: int) -> float:
@@ -144,6 +168,21 @@ class StepResiduals:
         self.least = least
         self.residuals: deque[tuple[int, float]] = deque(maxlen=window)
         self._old = 0
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "alpha": self.alpha,
+            "origins": np.array([origin for origin, _ in self.residuals], dtype=np.int64),
+            "residuals": np.array([residual for _, residual in self.residuals], dtype=float),
+            "old": self._old,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.alpha, self._old = float(state["alpha"]), int(state["old"])
+        self.residuals.clear()
+        self.residuals.extend(
+            zip(state["origins"].tolist(), state["residuals"].tolist(), strict=True)
+        )
 
     def score(self, truth: float, bound: _Bound) -> None:
         if bound.upper is not None:

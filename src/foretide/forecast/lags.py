@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -63,6 +63,7 @@ class Lagged:
         self.most = most
         self.scaling = scaling
         self._model: Any = None
+        self._lesson: Array = np.empty(0)
         self._range = (0.0, 1.0)
         self._offset = 1.0
 
@@ -73,7 +74,8 @@ class Lagged:
     def fit(self, series: Array) -> None:
         """Learn; a series too short to learn from changes nothing."""
         if np.isfinite(series[-self.most :]).sum() >= self.least:
-            self._model = self._learned(filled(series[-self.most :]))
+            self._lesson = filled(series[-self.most :])
+            self._model = self._learned(self._lesson)
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         if self._model is None:
@@ -91,6 +93,15 @@ class Lagged:
             ahead = np.concatenate((ahead, block))
             inputs = np.concatenate((inputs, block))[-self.lags :]
         return Forecast.of(ahead[:horizon])
+
+    def state(self) -> dict[str, Any]:
+        """The windows that it learned from. Learning is deterministic, and a regressor of a library
+        has no other form that is safe to read from a file.
+        """
+        return {"lesson": self._lesson}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.fit(np.asarray(state["lesson"], dtype=float))
 
     def _learned(self, values: Array) -> Any:
         if self.scaling == "log":

@@ -7,8 +7,8 @@ which windows came since they last spoke, so that each of their forecasts meets 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -66,6 +66,20 @@ class PendingForecasts(Generic[T]):
         self._recent: Array = np.empty(0)
         self._pending: deque[tuple[int, Sequence[T]]] = deque()
         self._at = 0
+
+    def state(self, plain: Callable[[Sequence[T]], Any]) -> dict[str, Any]:
+        """What waits, to be kept; ``plain`` turns what was said into arrays and plain values."""
+        return {
+            "recent": self._recent,
+            "at": self._at,
+            "pending": [[origin, plain(said)] for origin, said in self._pending],
+        }
+
+    def restore(self, state: Mapping[str, Any], whole: Callable[[Any], Sequence[T]]) -> None:
+        """The opposite of ``state``."""
+        self._recent = np.array(state["recent"], dtype=float)
+        self._at = int(state["at"])
+        self._pending = deque((int(origin), whole(said)) for origin, said in state["pending"])
 
     @property
     def at(self) -> int:

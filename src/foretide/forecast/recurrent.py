@@ -5,10 +5,8 @@ Owns the step between events/s and what the networks see, and what is saved of a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -20,6 +18,9 @@ from foretide.forecast.gaps import filled
 from foretide.forecast.recurrent_net import Cell, Shape
 from foretide.forecast.recurrent_training import Scaled, Schedule, Weights, program, skeleton, train
 from foretide.model import Array, Forecast
+
+FOREIGN = "the weights are not those of a network of this shape"
+SHAPE = ("cell", "bidirectional", "local", "lookback", "horizon", "hidden")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,44 +150,31 @@ class Recurrent:
         return Forecast.of(self.trained.rates(ahead[:horizon]))
 
     def state(self) -> dict[str, Any]:
-        """Shape, range and weights as plain values; restored they give the same forecasts to the
-        last bit.
-        """
-        shape = {
-            name: getattr(self, name)
-            for name in ("cell", "bidirectional", "local", "lookback", "horizon", "hidden")
-        }
+        """Shape, range and weights; restored they give the same forecasts to the last bit."""
+        shape = {name: getattr(self, name) for name in SHAPE}
         if self.trained is None:
             return {"shape": shape, "trained": None}
-        weights = [np.asarray(w).tolist() for w in jax.tree.leaves(self.trained.weights)]
+        weights = [np.asarray(w) for w in jax.tree.leaves(self.trained.weights)]
         return {
             "shape": shape,
             "trained": {"low": self.trained.low, "high": self.trained.high, "weights": weights},
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        for name, value in state["shape"].items():
-            setattr(self, name, value)
+        """Raises ValueError where the weights are not those of such a network."""
+        for name in SHAPE:
+            setattr(self, name, state["shape"][name])
+        self.__post_init__()
         saved = state["trained"]
         if saved is None:
             self.trained = None
             return
-        empty, _ = skeleton(self.shape)
         leaves = [np.asarray(w, dtype=np.float32) for w in saved["weights"]]
+        if sum(w.size for w in leaves) < self.hidden**2:  # before a huge network is built
+            raise ValueError(FOREIGN)
+        empty, _ = skeleton(self.shape)
+        shapes = [w.shape for w in jax.tree.leaves(empty)]
+        if [w.shape for w in leaves] != shapes or not all(np.isfinite(w).all() for w in leaves):
+            raise ValueError(FOREIGN)
         weights = jax.tree.unflatten(jax.tree.structure(empty), leaves)
         self.trained = Trained(weights, float(saved["low"]), float(saved["high"]))
-
-    def save(self, path: str | Path) -> None:
-        """Write ``state`` to a JSON file."""
-        Path(path).write_text(json.dumps(self.state()), encoding="utf-8")
-
-    @classmethod
-    def load(cls, path: str | Path) -> Recurrent:
-        """A forecaster from a file that ``save`` wrote."""
-        try:
-            state = json.loads(Path(path).read_text(encoding="utf-8"))
-            forecaster = cls(**state["shape"])
-            forecaster.restore(state)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InvalidConfig(f"cannot load a network from {path}: {error}") from error
-        return forecaster

@@ -41,6 +41,15 @@ def core(forecaster: Forecaster) -> Forecaster:
     return forecaster
 
 
+def lesson(forecaster: Forecaster, rates: Array) -> Array:
+    """What the forecaster inside its wrappers learns from: a wrapper may put a past in front."""
+    while hasattr(forecaster, "inner"):
+        if hasattr(forecaster, "lesson"):
+            rates = forecaster.lesson(rates)
+        forecaster = forecaster.inner
+    return rates
+
+
 class Retraining:
     """Fits the forecasters of one loop. Slow learners of one kind are trained in one call, all
     others by their own ``fit``.
@@ -67,7 +76,7 @@ class Retraining:
         for forecaster, rates in zip(forecasters, series, strict=True):
             inner = core(forecaster)
             if isinstance(inner, SlowLearner):
-                slow.setdefault(type(inner), []).append((inner, rates))
+                slow.setdefault(type(inner), []).append((inner, lesson(forecaster, rates)))
             else:
                 forecaster.fit(rates)
         if not slow:

@@ -4,6 +4,9 @@ days before.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -50,6 +53,18 @@ class Seasonal:
             )
         return Forecast.of(rates[len(rates) - season + np.arange(horizon) % season])
 
+    def state(self) -> dict[str, Any]:
+        return {
+            "memory": self._memory.values,
+            "season": self._season,
+            "fitted": self._fitted,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._memory.learn(state["memory"])
+        self._season = None if state["season"] is None else int(state["season"])
+        self._fitted = bool(state["fitted"])
+
 
 class SeasonalLags:
     """Least squares per step ahead on the last ``lags`` windows and on the same time one, two and
@@ -95,6 +110,22 @@ class SeasonalLags:
                 block[step] = max(0.0, float(model.predict(x)[0, 0] * scale[0]))
             ahead, values = np.concatenate((ahead, block)), np.concatenate((values, block))
         return Forecast.of(ahead[:horizon])
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "memory": self._memory.values,
+            "shifts": self._shifts,
+            "coefficients": [model.coefficients for model in self._models],
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._memory.learn(state["memory"])
+        self._shifts = tuple(int(s) for s in state["shifts"])
+        self._models = []
+        for coefficients in state["coefficients"]:
+            model = LeastSquares()
+            model.coefficients = np.asarray(coefficients, dtype=float)
+            self._models.append(model)
 
     def _learned(self, values: Array) -> tuple[tuple[int, ...], list[LeastSquares]]:
         season = self.period or period_of(values)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from foretide.forecast.gaps import filled
@@ -36,6 +39,12 @@ class Smooth:
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         rates = filled(recent[-LAST:])
         return Forecast.of(np.full(horizon, rates @ fading(self.weight, len(rates))))
+
+    def state(self) -> dict[str, Any]:
+        return {"weight": self.weight}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.weight = float(state["weight"])
 
 
 def fading(weight: float, n: int) -> Array:

@@ -4,10 +4,13 @@ on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from foretide.errors import NotReady
 from foretide.forecast.basic import Basic
 from foretide.model import Array, Forecast
-from foretide.parts import Forecaster
+from foretide.parts import Forecaster, Learner
 
 
 class WithStandIn:
@@ -29,6 +32,15 @@ class WithStandIn:
     def fit(self, series: Array) -> None:
         self.stand_in.fit(series)
         self.inner.fit(series)
+
+    def state(self) -> dict[str, Any]:
+        parts = {"inner": self.inner, "stand_in": self.stand_in}
+        return {n: p.state() if isinstance(p, Learner) else {} for n, p in parts.items()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for name, part in (("inner", self.inner), ("stand_in", self.stand_in)):
+            if isinstance(part, Learner):
+                part.restore(state[name])
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class Statistical:
         self.shown = shown
         self._season = 1
         self._learned: Any = None
+        self._lesson: Array = np.empty(0)
         self._fitted = False
         self._asked = 0
 
@@ -55,10 +56,31 @@ class Statistical:
         )
         return Forecast.of(self._ahead(values, horizon))
 
+    def state(self) -> dict[str, Any]:
+        """The windows and the season that the model was estimated on: estimating is deterministic,
+        and a model of the library has no other form that is safe to read from a file.
+        """
+        return {
+            "lesson": self._lesson,
+            "season": self._season,
+            "fitted": self._fitted,
+            "asked": self._asked,
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._season = int(state["season"])
+        self._fitted, self._asked = bool(state["fitted"]), int(state["asked"])
+        lesson = np.asarray(state["lesson"], dtype=float)
+        if len(lesson):
+            self._estimate(lesson)
+
     def _learn(self, series: Array) -> None:
         season = period(series) if self.longest > 1 else None
         self._season = season if season is not None and season <= self.longest else 1
-        values = filled(series[-max(self.last, 4 * self._season) :])
+        self._estimate(filled(series[-max(self.last, 4 * self._season) :]))
+
+    def _estimate(self, values: Array) -> None:
+        self._lesson = values
         self._learned = self.model(self._season)
         with warnings.catch_warnings():
             warnings.simplefilter(

@@ -10,7 +10,10 @@ from pyspark.sql import SparkSession
 
 from foretide.autoscaler import Cadence
 from foretide.errors import MissingExtra
+from foretide.forecast.pretrained import train
+from foretide.forecast.state_file import decoded
 from foretide.journal import read
+from foretide.learned import forecasts_path
 from foretide.load import Load
 from foretide.spark.control.live import LiveRun
 from foretide.systems import System, system
@@ -73,6 +76,30 @@ def test_a_published_system_scales_the_chain_live(
         sum(s.processed for d in decisions if d.snapshot for s in d.snapshot.samples.values()) > 0
     )
     assert len(read(run.journal)[1]) == len(decisions)
+
+
+@pytest.mark.spark
+def test_a_restarted_run_forecasts_with_its_network_in_its_first_window(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    used = replace(CASES["bgelasor"][0], cadence=Cadence(horizon=3, scope="operators"))
+    skip_without_its_extra(used)
+    load = Load("past", np.linspace(10, 40, 400))
+    trained = train(load, "bigru", 1.0, **SMALL_NET)
+    used = used.with_pretrained(trained)
+    pipeline = chain(Load("steady", np.full(120, 40.0)))
+    run = LiveRun(pipeline, used, tmp_path, window_s=1.0, short_run=True, past=trained.past)
+    _, before = run.go(steps=12, spark=spark)
+    _, after = run.go(steps=12, spark=spark)
+    for decisions in (before, after):
+        first = next(d for d in decisions if d.snapshot is not None)
+        assert set(first.forecasts) == {"parse"}, first.error
+    learned = decoded(forecasts_path(run.journal, "bigru").read_bytes())
+    windows, rates = learned["history"]["windows"], learned["history"]["rates"]["parse"]
+    assert windows[0] <= before[0].at + 1e-6, "the rates of both runs"
+    assert windows[-1] == pytest.approx(after[-1].at)
+    measured = [d.snapshot.samples["parse"].arrived for d in before if d.snapshot is not None]
+    np.testing.assert_allclose(rates[: len(before)][np.isfinite(rates[: len(before)])], measured)
 
 
 def skip_without_its_extra(chosen: System) -> None:

@@ -25,8 +25,9 @@ from foretide.balance import GROUPINGS
 from foretide.clock import WallClock
 from foretide.control import ModeSwitch, control_path
 from foretide.errors import ForetideError, InvalidConfig
+from foretide.forecast_memory import ForecastMemory
 from foretide.journal import Journal, Run
-from foretide.learned import Learned, learned_path
+from foretide.learned import Learned, forecasts_path, learned_path
 from foretide.load import Load
 from foretide.model import Decision, Mode, Prices
 from foretide.spark.control.actuator import PipelineActuator
@@ -132,23 +133,7 @@ class LiveRun:
         clock, stop = WallClock(), threading.Event()
         executors = ExecutorPool(running.spark, LeadTimes(default_path()))
         probe = PipelineProbe(running, executors, self.target_latency_s)
-        run = Run(
-            self.pipeline.name,
-            self.system.name,
-            running.topology,
-            self.window_s,
-            clock.now(),
-            self.mode,
-            self.target_latency_s,
-            self.prices,
-            settings={
-                "grouping": self.system.grouping,
-                "master": self.master,
-                "trigger_s": self.pipeline.trigger_s,
-                "spark_ui": running.spark.sparkContext.uiWebUrl,
-            },
-            share=self.share,
-        )
+        run = self._header(running, clock.now())
         recorder = Recorder(stop, lambda: self._is_over(running))
         try:
             with (
@@ -157,7 +142,7 @@ class LiveRun:
             ):
 
                 def record(decision: Decision) -> None:
-                    recorder(decision, (journal.append, observe, learned.note))
+                    recorder(decision, (journal.append, observe, learned.note, forecasts.note))
 
                 system = self._with_past(run.started_at, running.started_at)
                 actuator = PipelineActuator(running, executors)
@@ -174,15 +159,41 @@ class LiveRun:
                     effect_check=True,
                 )
                 loop.history.start_from(running.service_times_s(), running.selectivities())
-                with Learned(
-                    learned_path(self.journal, self.system.planner), loop.planner
-                ) as learned:
+                memory = ForecastMemory(loop, promised.forecasts_as, self.window_s, run.started_at)
+                with (
+                    Learned(
+                        learned_path(self.journal, self.system.planner), loop.planner
+                    ) as learned,
+                    Learned(
+                        forecasts_path(self.journal, promised.forecaster), memory, every=10
+                    ) as forecasts,
+                ):
                     started(run)
                     loop.run(clock, self.window_s, stop, steps)
         finally:  # why the pipeline failed comes before what could not be written since
             if recorder.ended or not stop.is_set():  # workers may end before us at a signal
                 running.check()
         return run, list(recorder.kept)
+
+    def _header(self, running: Running, now: float) -> Run:
+        """What the journal says of the run before its decisions."""
+        return Run(
+            self.pipeline.name,
+            self.system.name,
+            running.topology,
+            self.window_s,
+            now,
+            self.mode,
+            self.target_latency_s,
+            self.prices,
+            settings={
+                "grouping": self.system.grouping,
+                "master": self.master,
+                "trigger_s": self.pipeline.trigger_s,
+                "spark_ui": running.spark.sparkContext.uiWebUrl,
+            },
+            share=self.share,
+        )
 
     def _with_past(self, now: float, pipeline_started_at: float) -> System:
         """The system with the load before ``now``. A dated one is placed by its dates, and by the

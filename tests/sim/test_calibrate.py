@@ -62,6 +62,18 @@ def test_known_parameters_are_found_again():
     assert twins[0].app.share("parse", "rate") == pytest.approx(0.7, rel=0.02)
 
 
+def test_the_overhead_of_busy_replicas_is_found():
+    """At 90 % busy a batch is ten times as long as its overhead."""
+    app = App("busy", "", "test", Topology((Operator("score"),)), {"score": Service(0.03)})
+    costs = BatchCosts(1.0, task_s=0.0, overheads_s={"score": 0.3})
+    load = Load("flat", np.full(300, 60.0))
+    environment = Simulation(app, load, mode="batch", batch=costs, window_s=5.0)
+    environment.apply(Plan({"score": 2}))
+    seen = [environment.read(5.0 * (i + 1)) for i in range(60)]
+    twin = fitted(app.topology, seen[6:])
+    assert twin.costs.overheads_s["score"] == pytest.approx(0.3, abs=0.05)
+
+
 def test_the_second_half_is_foretold_from_the_first(tmp_path):
     seen = recorded(4)
     twin = calibrate(journal_of(tmp_path / "run.jsonl", seen), trigger_s=2.0, until_s=90.0)

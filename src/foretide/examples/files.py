@@ -16,7 +16,7 @@ pipeline = Pipeline("files", trigger_s=1.0)
 def inbox(spark):
     os.makedirs("inbox", exist_ok=True)
     reader = spark.readStream.schema("id long, at double, text string")
-    return reader.option("maxFilesPerTrigger", 5).json("inbox")  # 300 events at most per batch
+    return reader.option("maxFilesPerTrigger", 10).json("inbox")
 
 
 pipeline.source("inbox", inbox, stamp="at")

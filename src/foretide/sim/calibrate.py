@@ -25,6 +25,7 @@ from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Topology
 
 _ROUNDS = 6
+_STEEPEST = 20.0
 _NOT_MEASURED = (
     "the journal has no batch durations of operator '{}': record the pipeline on Spark with this "
     "version"
@@ -112,14 +113,32 @@ def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 
         BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s),
         float(np.mean([s.window_s for s in recorded])),
     )
+    slopes = {n: 1.0 / max(1.0 - _busy_share(recorded, n), 1.0 / _STEEPEST) for n in topology.names}
+    before: dict[str, tuple[float, float]] = {}
     for _ in range(_ROUNDS):
         seen = twin.replay(recorded)
-        overheads_s = {
-            n: max(0.0, overheads_s[n] + real_s[n] - _mean_batch_s(seen, n, _NOT_RUN))
-            for n in topology.names
-        }
-        twin = replace(twin, costs=replace(twin.costs, overheads_s=overheads_s))
+        for n in topology.names:
+            now = overheads_s[n], _mean_batch_s(seen, n, _NOT_RUN)
+            slopes[n] = _slope(before.get(n), now, slopes[n])
+            before[n] = now
+            overheads_s[n] = max(0.0, now[0] + (real_s[n] - now[1]) / slopes[n])
+        twin = replace(twin, costs=replace(twin.costs, overheads_s=dict(overheads_s)))
     return twin
+
+
+def _slope(before: tuple[float, float] | None, now: tuple[float, float], known: float) -> float:
+    """Seconds that a batch grows by per second of overhead, from two (overhead, batch): at least 1,
+    and the steeper the busier the replicas, because a longer batch takes in more events.
+    """
+    if before is None or abs(now[0] - before[0]) < 1e-3:
+        return known
+    return min(max((now[1] - before[1]) / (now[0] - before[0]), 1.0), _STEEPEST)
+
+
+def _busy_share(recorded: Sequence[Snapshot], name: str) -> float:
+    """Busy seconds of an operator's replicas, of all their seconds."""
+    held_s = sum(s.samples[name].replicas * s.window_s for s in recorded)
+    return min(1.0, sum(s.samples[name].busy_s or 0.0 for s in recorded) / max(held_s, 1e-9))
 
 
 def app_of(topology: Topology, recorded: Sequence[Snapshot]) -> App:

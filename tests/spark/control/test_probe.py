@@ -9,6 +9,7 @@ import pytest
 
 from foretide.errors import NotReady
 from foretide.spark.control.probe import PipelineProbe
+from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.edge.protocol import Manifest
 from foretide.spark.run.accounts import Accounts, Delivery, Inputs, Partial
 from foretide.spark.worker.meter import Progress, Report
@@ -27,6 +28,7 @@ class OneOperator:
         self.queries = {"sql": SimpleNamespace(wired=wired, query=object(), in_flight=None)}
         self.replicas = {"sql": 2}
         self.arrived: int | None = 0
+        self.pipeline = Pipeline("one", trigger_s=2.0)
 
     def _outside(self, latest: Manifest, at: float) -> int | None:
         return self.arrived

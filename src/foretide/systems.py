@@ -290,6 +290,7 @@ _BUILT_IN = (
         "micro-batch",
         {"unit": "executors"},
         forecaster="levels",
+        forecaster_constants={"quantile": 0.9},
         cadence=Cadence(after_lead_s=5.0, lookback=300, scope="operators"),
     ),
     System(

@@ -12,6 +12,7 @@ from foretide.model import BatchRun, Forecast, Sample, Snapshot, StageRun
 from foretide.plan.batch_latency import Demand, keeps, outlook
 from foretide.plan.batch_model import BatchModel
 from foretide.plan.micro_batch import MicroBatch
+from foretide.systems import system
 from foretide.topology import Operator, Topology
 
 ONE = Topology((Operator("q"),))
@@ -56,7 +57,7 @@ def test_60_to_240_to_60_events_per_second():
     assert max(late) < 240 * 10
 
 
-@pytest.mark.parametrize("per_task_s", [0.02, 0.06, 0.12])
+@pytest.mark.parametrize("per_task_s", [0.02, 0.06, 0.1])
 def test_a_jvm_that_warms_up_is_no_reason_to_keep_executors(per_task_s):
     """Four executors are there and the first batches take several times as long as later ones:
     within 30 s the advice is within one executor of the need, and never rises again.
@@ -142,14 +143,38 @@ def test_a_forecast_is_planned_for_as_far_ahead_as_an_executor_takes():
     assert (planner.plan(ONE, query.history, {"q": near}).executors or 0) >= 3
 
 
-def test_the_upper_quantile_counts_where_events_cannot_wait_for_an_executor():
+@pytest.mark.parametrize(
+    ("lead_s", "seconds", "executors"), [(5.0, 60.0, 1), (40.0, 900.0, 4), (40.0, 600.0, 1)]
+)
+def test_the_upper_quantile_counts_where_events_cannot_wait_for_an_executor(
+    lead_s, seconds, executors
+):
+    """... and where 20 lead times were seen: in less, one jump of the load is the quantile."""
     ahead = {"q": Forecast((60.0,) * 12, (240.0,) * 12)}
-    for lead_s, executors in ((5.0, 1), (40.0, 4)):
-        query = WatchedQuery(lambda t: 60.0, lead_s=lead_s)
-        planner = executors_only()
-        followed(query, 60.0, planner)
+    query = WatchedQuery(lambda t: 60.0, lead_s=lead_s)
+    planner = executors_only()
+    followed(query, seconds, planner)
+    plan = planner.plan(ONE, query.history, ahead)
+    assert abs((plan.executors or 0) - executors) <= 1
+
+
+def test_one_jump_of_the_load_is_not_planned_for_again_and_again():
+    """The lead time is as long as the target, so that the upper quantile counts: a minute at four
+    times the load, and half a minute later the plan is back at the need, forecasts included.
+    """
+    query = WatchedQuery(lambda t: 240.0 if 300 <= t < 360 else 60.0, lead_s=10.0, executors=2)
+    planner = executors_only()
+    forecaster = system("attach").new_forecaster()
+    asked = []
+    for _ in range(160):
+        snapshot = query.window(5.0)
+        ahead = {"q": forecaster.forecast(query.history.rates("q")[-300:], 4)}
         plan = planner.plan(ONE, query.history, ahead)
-        assert abs((plan.executors or 0) - executors) <= 1
+        assert plan.executors is not None
+        query.ask(plan.executors)
+        asked.append((snapshot.at, plan.executors))
+    assert max(e for at, e in asked if 310 <= at < 360) >= 3
+    assert {e for at, e in asked if at >= 400} <= {1, 2}
 
 
 def test_it_goes_on_with_what_it_learned():

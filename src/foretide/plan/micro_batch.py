@@ -31,12 +31,18 @@ from foretide.topology import Topology
 
 HEADROOM = 1.05
 """Executors are added when they would not do at this multiple of the expected rate ..."""
-SLACK = 1.2
-"""... and given back when fewer would do at this multiple."""
+SLACK = 1.4
+"""... and given back when fewer would do at this multiple: a query whose batches already outlast
+its trigger has nothing to meet a rise with until another executor works.
+"""
 UNKNOWN_LEAD_S = 30.0
 """Lead time of an executor while none was measured."""
 WAITING = 0.8
 """Part of the target that events may wait for an executor on its way."""
+EVIDENCE = 20.0
+"""Lead times that the history must cover before the forecast's upper quantile counts: in a shorter
+one a single jump is the quantile, and would be planned for long after it has passed.
+"""
 LAST = 20
 """Windows over which a limit on the events of a batch is looked for."""
 
@@ -150,7 +156,7 @@ class MicroBatch:
         sample = latest.samples[name]
         target_s = self.targets.get(name, self.target_s)
         demand = Demand(
-            max(sample.arrived / latest.window_s, self._expected(ahead, latest, target_s)),
+            max(sample.arrived / latest.window_s, self._expected(ahead, history, target_s)),
             sample.backlog,
             _trigger_s(history, name),
             _batch_limit(history, name),
@@ -159,17 +165,20 @@ class MicroBatch:
         )
         return _Query(name, model, demand)
 
-    def _expected(self, ahead: Forecast | None, latest: Snapshot, target_s: float) -> float:
+    def _expected(self, ahead: Forecast | None, history: History, target_s: float) -> float:
         """The highest rate until an executor asked for now works. Where events may wait that long,
-        the forecast's mean is enough; else it is raised towards the upper quantile by the level
-        that the measured share of events in time moves.
+        or jumps of the load are not yet told from its usual spread, the forecast's mean is enough;
+        else it is raised towards the upper quantile by the level that the measured share of events
+        in time moves.
         """
         if ahead is None:
             return 0.0
+        latest = history.latest
         lead_s = self._lead_s(latest)
         steps = math.ceil(lead_s / latest.window_s) + 1
         mean = np.array(ahead.mean[:steps])
-        if ahead.upper is None or lead_s <= WAITING * target_s:
+        known_s = len(history.recent()) * latest.window_s
+        if ahead.upper is None or lead_s <= WAITING * target_s or known_s < EVIDENCE * lead_s:
             return float(mean.max())
         upper = np.array(ahead.upper[:steps])
         return float((mean + self._level.value * (upper - mean)).max())

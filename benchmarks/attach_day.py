@@ -107,7 +107,7 @@ def one_way(way: str, servers: str, most: int, rates: np.ndarray, folder: Path) 
         .selectExpr("cast(unix_millis(timestamp) as string) as value")
     )
     query = (
-        events.mapInPandas(waiting_work, events.schema)
+        events.mapInPandas(waiting_work(), events.schema)
         .writeStream.queryName("work")
         .format("kafka")
         .option("kafka.bootstrap.servers", servers)

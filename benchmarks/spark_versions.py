@@ -36,12 +36,13 @@ spark.sparkContext.setLogLevel("OFF")
 def start(name, rate):
     frame = spark.readStream.format("rate").option("rowsPerSecond", rate).load()
     return (frame.groupBy("value").count().writeStream.outputMode("update").queryName(name)
-        .format("noop").trigger(processingTime="1 second").start())
+        .format("noop").trigger(processingTime="2 seconds").start())
 
 queries = [start("a", 10), start("b", 20)]
-watcher = foretide.attach(spark, max_executors=2, mode="act", window_s=3.0, run_dir=sys.argv[1])
-watcher.advised.wait(90)
-end = time.time() + 60
+watcher = foretide.attach(spark, target_latency_s=30, max_executors=2, mode="act", window_s=3.0,
+    run_dir=sys.argv[1])
+watcher.advised.wait(120)
+end = time.time() + 120
 while time.time() < end and len(watcher.executors.names()) != 1:
     time.sleep(0.5)
 last = watcher.last
@@ -90,7 +91,7 @@ def tried(version: str, folder: Path) -> dict[str, object]:
             [str(python), "-c", APPLICATION, run],
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=400,
             check=False,
             cwd=run,
         )

@@ -26,17 +26,23 @@ from foretide.journal import Journal, Run
 from foretide.learned import Learned, learned_path
 from foretide.model import Decision
 from foretide.parts import Planner
+from foretide.spark.attach.dynamic import advice_beside
+from foretide.spark.attach.memory import continue_from, earlier_run
 from foretide.spark.attach.probe import AttachedProbe
 from foretide.spark.attach.progress import parsed, topology_of
 from foretide.spark.attach.queries import WatchedQueries
 from foretide.spark.attach.settings import AttachMode, AttachSettings
 from foretide.spark.control.executor_actuator import ExecutorActuator
 from foretide.spark.control.executors import ExecutorPool
+from foretide.spark.control.jvm import SparkJvm
 from foretide.spark.control.lead_time import LeadTimes, default_path
 from foretide.systems import System, system
 from foretide.topology import Topology
 
 log = logging.getLogger(__name__)
+RUNS = Path("runs")
+SAVE_EVERY = 6
+"""Decisions after which what was learned is written: a killed driver loses half a minute of it."""
 
 
 class _Listener(StreamingQueryListener):
@@ -46,14 +52,17 @@ class _Listener(StreamingQueryListener):
         self.queries = queries
         self.names: dict[str, str] = {}
         self.idle: set[str] = set()
+        self.cpu_s = 0.0
 
     def onQueryStarted(self, event: Any) -> None:  # noqa: N802
         """A query counts from its first batch on."""
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+        started_s = time.thread_time()
         batch = parsed(json.loads(event.progress.json))
         self.names[batch.run_id] = batch.query
         self.queries.add(batch)
+        self.cpu_s += time.thread_time() - started_s
 
     def onQueryIdle(self, event: Any) -> None:  # noqa: N802
         self.idle.add(str(event.id))
@@ -66,18 +75,23 @@ class _Listener(StreamingQueryListener):
 
 class Attachment:
     """A loop beside somebody's queries, on a thread of its own. ``stop()`` ends it; the queries go
-    on.
+    on. After that ``cpu_s`` and ``jvm_cpu_s`` are the CPU seconds it used in the driver's Python
+    process and in its JVM (the thread that served its calls; None where not counted).
     """
 
     def __init__(self, spark: SparkSession, settings: AttachSettings) -> None:
         self.spark = spark
         self.settings = settings
-        run_dir = settings.run_dir or Path("runs") / time.strftime("attach-%Y%m%d-%H%M%S")
+        run_dir = settings.run_dir or RUNS / time.strftime("attach-%Y%m%d-%H%M%S")
         self.journal_path = run_dir / "journal.jsonl"
         self.executors = ExecutorPool(spark, LeadTimes(default_path(), settings.lead_s))
+        if settings.run_dir is None:
+            continue_from(earlier_run(RUNS, spark.sparkContext.appName), self.journal_path)
+        self._conf: dict[str, str] = {}
         self.last: Decision | None = None
         self.account = ExecutorAccount(DynamicAllocation(1, settings.max_executors))
         self.cpu_s: float | None = None
+        self.jvm_cpu_s: float | None = None
         self.advised = threading.Event()
         self._stop = threading.Event()
         self._life = threading.Event()
@@ -97,7 +111,9 @@ class Attachment:
         if plan is None:
             error = self.last.error if self.last else None
             return f"no advice yet: {error or 'no window has passed'}"
-        return plan.reasons.get("", "executors stay as they are")
+        reason = plan.reasons.get("", "executors stay as they are")
+        beside = advice_beside(self._conf, plan.executors or 0, self.settings.mode == "guide")
+        return f"{reason}; {beside}" if beside else reason
 
     def stop(self) -> None:
         """Detach: the loop ends, the listener goes, the queries stay."""
@@ -113,7 +129,8 @@ class Attachment:
         try:
             self._lives(clock)
         finally:
-            self.cpu_s = time.thread_time()
+            self.cpu_s = time.thread_time() + self.listener.cpu_s
+            self.jvm_cpu_s = SparkJvm(self.spark).thread_cpu_s()
 
     def _lives(self, clock: WallClock) -> None:
         with self._mode as mode:
@@ -135,6 +152,7 @@ class Attachment:
     def _loop(self, topology: Topology, mode: ModeSwitch, clock: WallClock) -> None:
         """The loop over one set of queries: until one comes or goes, or ``stop()``."""
         chosen = self._system()
+        self._conf = dict(self.spark.sparkContext.getConf().getAll())
         self.account.dynamic.cores = self.executors.cores
         probe = AttachedProbe(
             self.spark, topology, self.queries, self.executors, self.listener.idle
@@ -148,7 +166,7 @@ class Attachment:
                 lambda decision: self._record(journal, learned, decision),
             )
             path = readable(learned_path(self.journal_path, chosen.planner), scaler.planner)
-            with Learned(path, scaler.planner) as learned:
+            with Learned(path, scaler.planner, SAVE_EVERY) as learned:
                 probe.begin(clock.now())
                 if not self._stop.is_set() and set(self.queries.latest) == set(topology.names):
                     scaler.run(clock, self.settings.window_s, self._life)
@@ -178,6 +196,7 @@ class Attachment:
             mode(),
             s.target_latency_s,
             settings={
+                "application": self.spark.sparkContext.appName,
                 "cluster_manager": self.executors.manager,
                 "cores": self.executors.cores,
                 "max_executors": s.max_executors,

@@ -83,6 +83,17 @@ class SparkJvm:
         """A setting of the application's SparkContext."""
         return self.spark.sparkContext.getConf().get(key, default) or default
 
+    def thread_cpu_s(self) -> float | None:
+        """CPU seconds of the JVM thread that serves the calling Python thread; None where the JVM
+        does not count them or is gone.
+        """
+        try:
+            threads = self._jvm.java.lang.management.ManagementFactory.getThreadMXBean()
+            used_ns = float(threads.getCurrentThreadCpuTime())
+        except Exception:  # only a figure of a report
+            return None
+        return used_ns / 1e9 if used_ns >= 0 else None
+
     def executors(self) -> list[ExecutorInfo]:
         """Active executors, the driver among them."""
         active = self._context.statusStore().executorList(True)

@@ -178,6 +178,20 @@ def test_plans_only_every_nth_window_and_fits_when_due() -> None:
     assert outcomes[-1].forecasts["parse"].horizon == 3
 
 
+def test_a_model_that_forecasts_seldom_is_fitted_all_the_same() -> None:
+    fits: list[int] = []
+
+    class Counting(Basic):
+        def fit(self, series: Array) -> None:
+            fits.append(len(series))
+
+    cadence = Cadence(fit_every=5, forecast_every_s=40.0)
+    scaler = loop(world(), forecaster=Counting, cadence=cadence)
+    for i in range(1, 15):
+        scaler.step(10.0 * i)
+    assert fits == [5, 13], "with the first forecast after windows 5 and 10"
+
+
 def test_executors_are_asked_for_until_they_are_seen() -> None:
     """The cluster gives one executor a window; asking goes on until the probe sees what was
     planned.

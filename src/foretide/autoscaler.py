@@ -126,7 +126,7 @@ class Autoscaler:
         self._forecasters: dict[str, Forecaster] = {}
         self._proposals: deque[Plan] = deque(maxlen=100)
         self._applied: Plan | None = None
-        self._windows = 0
+        self._windows = self._fitted = 0
         self._pace: tuple[Clock, float] | None = None
         self._read_s = 0.0
         self._forecasts: dict[str, Forecast] = {}
@@ -222,7 +222,9 @@ class Autoscaler:
         for name in names:
             self.forecaster_of(name)
         self.retraining.settle()
-        if self.cadence.fit_every and len(self.history) % self.cadence.fit_every == 0:
+        due = self._windows // self.cadence.fit_every if self.cadence.fit_every else 0
+        if due > self._fitted:  # not every window has a forecast
+            self._fitted = due
             self.retraining.fit(
                 [self._forecasters[n] for n in names], [self._rates(n) for n in names]
             )

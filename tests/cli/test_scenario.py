@@ -135,7 +135,7 @@ def test_a_long_comparison_is_announced_with_an_estimate(
     scenario = long_scenario()
     warn_if_slow(scenario, [system("srea")], lambda *_: {"srea": 7300.0, "static": 3.0})
     said = " ".join(capsys.readouterr().err.split())
-    assert f"{scenario.windows:,} windows will take about: srea 2.0 h. Cheaper: --quick" in said
+    assert f"{scenario.windows:,} windows will take about: srea 2.0 h. Cheaper: --fast" in said
     warn_if_slow(scenario, [system("srea")], lambda *_: {"srea": 29.0})
     assert capsys.readouterr().err == ""
 

@@ -127,6 +127,7 @@ def warn_if_slow(
     scenario: comparing.Scenario,
     systems: Sequence[System],
     estimate: Callable[..., dict[str, float]] = estimates,
+    fast: bool = False,
 ) -> None:
     """Say before a long comparison starts which systems will take long, and what is cheaper."""
     if scenario.windows < WORTH_TRYING:
@@ -139,6 +140,7 @@ def warn_if_slow(
     labelled(
         "warning:",
         "yellow",
-        f"{scenario.windows:,} windows will take about: {names}. Cheaper: --quick (the last "
+        f"{scenario.windows:,} windows will take about: {names}. Cheaper: "
+        f"{'' if fast else '--fast (forecasts and trains less often), '}--quick (the last "
         f"{QUICK_WINDOWS:,} windows), a longer --window, or fewer --systems.",
     )

@@ -24,6 +24,7 @@ from foretide.load import CsvFormat
 from foretide.model import Prices
 from foretide.report.words import FIGURES, verdict
 from foretide.sim import compare as comparing
+from foretide.sim.fast import fast as cheap
 from foretide.systems import SYSTEMS, System
 from foretide.systems import system as named
 from foretide.wording import percent
@@ -97,6 +98,10 @@ ProcessesOption = Annotated[
 QuickOption = Annotated[
     bool, typer.Option("--quick", help=f"only the last {QUICK_WINDOWS:,} windows of the load")
 ]
+FastOption = Annotated[
+    bool,
+    typer.Option("--fast", help="long loads: measure, forecast and train less often where it pays"),
+]
 
 
 def simulate(
@@ -151,6 +156,7 @@ def compare(
     price: PriceOption = None,
     profile_s: ProfileOption = 60.0,
     quick: QuickOption = False,
+    fast: FastOption = False,
     seed: SeedOption = 1,
     engine: EngineOption = "auto",
     lead_s: LeadOption = None,
@@ -172,7 +178,7 @@ def compare(
         app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
         profile_s, quick,
     )  # fmt: skip
-    _run(options, own.prices, [*systems_named(systems), *extra], as_json, report, processes)
+    _run(options, own.prices, [*systems_named(systems), *extra], as_json, report, processes, fast)
 
 
 def systems_named(names: str) -> list[System]:
@@ -196,6 +202,7 @@ def _run(
     as_json: bool,
     report: Path | None,
     processes: int | None,
+    fast: bool = False,
 ) -> None:
     if report is not None:
         check_writable(report)
@@ -207,7 +214,9 @@ def _run(
     ]
     if options.pretrained is not None:
         systems = [_pretrained(s, options.pretrained, scenario.window_s) for s in systems]
-    warn_if_slow(scenario, systems)
+    if fast:
+        systems = _cheaper(systems, scenario)
+    warn_if_slow(scenario, systems, fast=fast)
     with progress() as report_progress:
         comparison = comparing.compare(scenario, systems, report_progress, processes)
     for name, why in comparison.left_out.items():
@@ -227,6 +236,15 @@ def _run(
 def _pretrained(system: System, file: Path, window_s: float) -> System:
     changed, trained = with_file(system, file, window_s)
     return changed.remembering(trained.past.rates(window_s))
+
+
+def _cheaper(systems: list[System], scenario: comparing.Scenario) -> list[System]:
+    """The systems as ``--fast`` runs them; what differs is said."""
+    cheaper = [cheap(s, scenario.windows, scenario.window_s) for s in systems]
+    for _, sentence in cheaper:
+        if sentence:
+            labelled("fast:", "cyan", sentence)
+    return [s for s, _ in cheaper]
 
 
 def _command() -> str:

@@ -105,7 +105,7 @@ class Jvm:
 
     def workers(self, daemons_too: bool) -> list[int]:
         alive = family(self.process.pid)
-        daemons = [p for p, (_, command) in alive.items() if "worker.daemon" in command]
+        daemons = [p for p, (_, command) in alive.items() if "-m foretide.spark.worker" in command]
         forked = [p for p in daemons if alive[p][0] in daemons]
         return daemons if daemons_too else forked
 

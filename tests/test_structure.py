@@ -65,6 +65,38 @@ def test_the_files_that_the_architecture_names_exist() -> None:
     assert [name for name in sorted(packages) if not re.search(rf"\b{name}\b", drawn)] == []
 
 
+def shown_by() -> list[tuple[str, str]]:
+    """Tests, benchmarks and options that the page about reliability names, as (file, rest)."""
+    page = (ROOT / "docs" / "reliability.md").read_text()
+    quoted = re.findall(r"`([^`]+)`", page)
+    return [
+        (match["file"], match["rest"])
+        for text in quoted
+        if (match := re.search(r"(?P<file>(tests|benchmarks|scripts)/[\w./-]+)(?P<rest>.*)", text))
+    ]
+
+
+def test_the_page_about_reliability_names_tests_and_options_that_exist() -> None:
+    assert len(shown_by()) > 40
+    for file, rest in shown_by():
+        path = ROOT / file
+        assert path.exists(), file
+        text = path.read_text() if path.is_file() else ""
+        for name in re.findall(r"::(\w+)", rest):
+            assert f"def {name}(" in text, f"{file} has no {name}"
+        for option in re.findall(r"--[a-z-]+", rest):
+            assert f'"{option}"' in text, f"{file} has no option {option}"
+
+
+def test_every_row_of_the_page_about_reliability_has_a_test_or_a_benchmark() -> None:
+    page = (ROOT / "docs" / "reliability.md").read_text().partition("## What was seen")[0]
+    rows = [row.split("|") for row in page.splitlines() if row.startswith("| ")]
+    rows = [row for row in rows if row[1].strip() != "attack"]
+    assert len(rows) > 25
+    for row in rows:
+        assert re.search(r"`(tests|benchmarks|scripts)/|the same", row[3]), row[1]
+
+
 def test_the_settings_page_names_every_key() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     keys = [*Settings.__struct_fields__, *SystemSettings.__struct_fields__, *Prices.__slots__]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyspark
 
 HOME = Path(pyspark.__file__).parent
+SCRIPT = Path(__file__).with_name("on_cluster.py")
 
 
 def address(log: Path, master: subprocess.Popen[bytes], limit_s: float = 120.0) -> str:

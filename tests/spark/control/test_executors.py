@@ -45,6 +45,29 @@ def test_a_busy_executor_stays_where_decommissioning_is_off() -> None:
     assert cluster.given_back == []
 
 
+def test_executors_that_register_after_a_smaller_total_are_given_back() -> None:
+    cluster = ScriptedCluster(executors=2, spark_decommission_enabled="true")
+    executors = pool(cluster)
+    executors.settle()
+    assert cluster.asked == [], "nothing was asked for yet: all of them may stay"
+    executors.request(2)
+    cluster._add(cluster.now)  # it was on its way
+    executors.settle()
+    assert len(cluster.given_back) == 1
+    executors.settle()
+    assert (len(cluster.given_back), len(executors.names())) == (1, 2)
+
+
+def test_a_busy_executor_is_stopped_once_it_is_idle() -> None:
+    cluster = ScriptedCluster(executors=2)
+    executors = pool(cluster)
+    cluster.busy = {"0", "1"}
+    executors.request(1)
+    cluster.busy = set()
+    executors.settle()
+    assert len(cluster.given_back) == 1
+
+
 def test_a_cluster_manager_that_refuses_or_fails_changes_nothing() -> None:
     cluster = ScriptedCluster(executors=3)
     executors = pool(cluster)

@@ -9,6 +9,9 @@ from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark.run.failures import explain
 from foretide.spark.worker.tasks import EventFailed
 
+RUNNER = "at org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala)"
+PLANNER = "at org.apache.spark.sql.execution.python.PythonPlannerRunner.runInPython(P.scala:148)"
+
 
 @pytest.mark.parametrize(
     ("error", "message"),
@@ -59,4 +62,27 @@ def test_the_sentence_of_a_failed_event_is_found_inside_a_long_trace() -> None:
     assert (
         str(explain("a", trace, Path()))
         == "operator 'picky' failed on event {'id': 3}: KeyError: 'colour'"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"org.apache.spark.SparkException: Python worker exited unexpectedly (crashed).\n{RUNNER}",
+        f"java.io.IOException: Broken pipe\n{RUNNER}",
+        f"Caused by: java.io.EOFException\n{PLANNER}",
+    ],
+)
+def test_a_python_process_that_is_gone_is_named(text: str) -> None:
+    error = explain(
+        "a", RuntimeError(f"An error occurred while calling o1.parquet.\n{text}"), Path()
+    )
+    assert "operator 'a': one of Spark's Python processes ended (killed" in str(error)
+    assert "start again" in str(error)
+
+
+def test_a_broken_connection_of_something_else_is_not() -> None:
+    text = "java.net.SocketException: Connection reset\nat org.postgresql.Driver.connect(D.java)"
+    assert str(explain("a", RuntimeError(text), Path())).startswith(
+        "operator 'a' stopped: java.net.SocketException: Connection reset"
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 
 from foretide.errors import ActuationError
-from foretide.model import Plan
+from foretide.model import Decision, Plan
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.run.running import Running
 
@@ -39,3 +39,12 @@ class PipelineActuator:
             self.executors.request(self.executors.wanted_for(sum(self.running.replicas.values())))
         except ActuationError as error:
             log.warning("the replicas of the last run have no executors yet: %s", error)
+
+    def settle(self, decision: Decision) -> None:
+        """Once per window, also where no plan changed anything: see ``ExecutorPool.settle``."""
+        if decision.mode != "act":
+            return
+        try:
+            self.executors.settle()
+        except ActuationError as error:
+            log.warning("executors that no replica needs could not be given back: %s", error)

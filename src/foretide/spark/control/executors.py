@@ -69,6 +69,7 @@ class ExecutorPool:
         self._busy_s: dict[str, tuple[float, float]] = {}
         self._jobs_seen: dict[str, int] = {}
         self._releasing: set[str] = set()
+        self._total: int | None = None
 
     def infos(self) -> list[ExecutorInfo]:
         """Live executors, also those being given back; in local mode the driver."""
@@ -131,6 +132,7 @@ class ExecutorPool:
                 going.append(spare.pop(0))
             if not self.calls.request_total(total):
                 raise ActuationError(f"the cluster manager refused {total} executors")
+            self._total = total
             if total > len(running):
                 self.lead_times.asked(self._now(), total - len(running))
             for name in going:  # after the total, or the cluster manager would replace them
@@ -142,6 +144,14 @@ class ExecutorPool:
             raise ActuationError(
                 f"the cluster manager could not be asked for {total} executors: {error}"
             ) from error
+
+    def settle(self) -> None:
+        """Give back what runs beyond the total last asked for: a standalone cluster starts as many
+        executors as it has room for, and those on their way register after a smaller total; a busy
+        one that could not be stopped may be idle now.
+        """
+        if self._total is not None and len(self.names()) > self._total:
+            self.request(self._total)
 
     def raise_to(self, total: int) -> None:
         """Have at least ``total`` executors and give none back: for an application whose own

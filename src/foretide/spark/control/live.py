@@ -140,12 +140,13 @@ class LiveRun:
                 Journal(self.journal, run) as journal,
                 ModeSwitch(control_path(self.journal), self.mode) as mode,
             ):
+                actuator = PipelineActuator(running, executors)
 
                 def record(decision: Decision) -> None:
-                    recorder(decision, (journal.append, observe, learned.note, forecasts.note))
+                    notes = learned.note, forecasts.note, actuator.settle
+                    recorder(decision, (journal.append, observe, *notes))
 
                 system = self._with_past(run.started_at, running.started_at)
-                actuator = PipelineActuator(running, executors)
                 if self.mode == "act":
                     actuator.resume()
                 promised = system.promised(self.target_latency_s, self.share)

@@ -11,6 +11,9 @@ from foretide.spark.worker.tasks import MARK
 
 _OURS = re.escape(f"{PipelineFailed.__module__}.{PipelineFailed.__name__}")
 """How our sentence begins in the trace of a Python process of Spark's."""
+_CUT_OFF = "Broken pipe|Stream closed|Connection reset|EOFException|worker exited unexpectedly"
+_TO_PYTHON = r"org\.apache\.spark\.(sql\.execution|api)\.python\."
+"""What Spark reports when a Python process at the other end of its socket is gone."""
 
 
 def explain(name: str, error: BaseException, path: Path) -> PipelineFailed:
@@ -36,6 +39,11 @@ def explain(name: str, error: BaseException, path: Path) -> PipelineFailed:
         return PipelineFailed(
             f"operator '{name}': {lost} has vanished; restore {path} from a copy, or start in "
             "another directory"
+        )
+    if re.search(_CUT_OFF, text) and re.search(_TO_PYTHON, text):
+        return PipelineFailed(
+            f"operator '{name}': one of Spark's Python processes ended (killed, out of memory or "
+            "crashed); nothing was lost: start again, with fewer replicas if it was memory"
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception|Invalid)\b.*: ", line)]

@@ -20,7 +20,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -31,9 +31,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from foretide.load import Load
-from foretide.spark import Generator, Pipeline, Running, session
+from foretide.spark import Generator, Pipeline, Running, kafka, session
 
 PER_BATCH = 20
+
+
+@dataclass(frozen=True)
+class Job:
+    """One life of a driver. ``servers`` are those of Kafka edges; empty: directories."""
+
+    folder: str
+    events: int
+    durability: Literal["process", "power"]
+    servers: str
+    port: int
+    secret: str
 
 
 def writer(path: Path) -> Any:
@@ -56,10 +68,15 @@ def writer(path: Path) -> Any:
     return write
 
 
-def declared(folder: Path, events: int, durability: Any, edges: Any = None) -> Pipeline:
-    more = {} if edges is None else {"edges": edges}
-    p = Pipeline("victim", trigger_s=0.1, durability=durability, **more)
-    burst = Load("burst", np.array([float(events)]), 0.01)
+def declared(job: Job) -> Pipeline:
+    """Edges on Kafka take no state: there the operator ``count`` is an ordinary one."""
+    p = Pipeline(
+        "victim",
+        trigger_s=0.1,
+        durability=job.durability,
+        edges=kafka(job.servers) if job.servers else None,
+    )
+    burst = Load("burst", np.array([float(job.events)]), 0.01)
     p.source("events", Generator(burst, max_events_per_batch=PER_BATCH))
     both = "id long, n int"
 
@@ -80,10 +97,10 @@ def declared(folder: Path, events: int, durability: Any, edges: Any = None) -> P
         again = event["n"] < 4 and os.urandom(1)[0] < 96
         return ("again" if again else "done"), {"id": event["id"], "n": event["n"] + 1}
 
-    @p.frame(inputs="split:right", name="count", output_mode="update", max_replicas=2)
-    def count(frame: DataFrame) -> DataFrame:
-        buckets = frame.groupBy((sf.col("id") % 7).alias("bucket"))
-        return buckets.agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
+    if job.servers:
+        p.operator(inputs="split:right", name="count", max_replicas=2)(lambda event: event)
+    else:
+        p.frame(inputs="split:right", name="count", output_mode="update", max_replicas=2)(counted)
 
     @p.batches(inputs="loop:done", name="last", max_replicas=2)
     def last(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -92,12 +109,30 @@ def declared(folder: Path, events: int, durability: Any, edges: Any = None) -> P
     p.sink("left_done", inputs="loop:done")
     p.sink("right_ids", inputs="split:right")
     p.sink("counts", inputs="count")
-    p.sink("db", inputs="last", write=writer(folder / "sink.db"))
+    p.sink("db", inputs="last", write=writer(Path(job.folder) / "sink.db"))
     p.sink("last_ids", inputs="last")
     return p
 
 
-def verdict(running: Running, folder: Path, events: int) -> dict[str, Any]:
+def counted(frame: DataFrame) -> DataFrame:
+    buckets = frame.groupBy((sf.col("id") % 7).alias("bucket"))
+    return buckets.agg(sf.count("*").alias("n"), sf.sum("id").alias("total"))
+
+
+def counts_are_right(running: Running, job: Job, right: list[int]) -> bool:
+    """Whether the state, or the operator in its place, counted every event once."""
+    rows = running.read("counts").collect()
+    if job.servers:
+        return sorted(row["id"] for row in rows) == sorted(right)
+    final: dict[int, tuple[int, int]] = {}
+    for row in rows:  # later updates of a bucket count more events
+        final[row["bucket"]] = max(final.get(row["bucket"], (0, 0)), (row["n"], row["total"]))
+    buckets = {i % 7 for i in right}
+    ids = {b: [i for i in right if i % 7 == b] for b in buckets}
+    return final == {b: (len(of_bucket), sum(of_bucket)) for b, of_bucket in ids.items()}
+
+
+def verdict(running: Running, job: Job) -> dict[str, Any]:
     """Events lost and doubled, over three ways out of the graph; the state; the writer."""
 
     def ids(sink: str) -> list[int]:
@@ -105,7 +140,7 @@ def verdict(running: Running, folder: Path, events: int) -> dict[str, Any]:
 
     right = ids("right_ids")
     dead = [json.loads(r[0])["id"] for r in running.read("dead:loop").select("_event").collect()]
-    db = sqlite3.connect(folder / "sink.db")
+    db = sqlite3.connect(Path(job.folder) / "sink.db")
     stored = [i for (i,) in db.execute("select id from events")]
     digests: dict[int, set[str]] = {}
     for batch, digest in db.execute("select batch, digest from seen"):
@@ -113,33 +148,16 @@ def verdict(running: Running, folder: Path, events: int) -> dict[str, Any]:
     lost = doubled = 0
     for other in (stored, ids("left_done"), ids("last_ids")):
         counts = Counter(other + right + dead)
-        lost += len(set(range(events)) - set(counts))
+        lost += len(set(range(job.events)) - set(counts))
         doubled += sum(n - 1 for n in counts.values())
-    final: dict[int, tuple[int, int]] = {}
-    for row in running.read("counts").collect():  # later updates of a bucket count more events
-        final[row["bucket"]] = max(final.get(row["bucket"], (0, 0)), (row["n"], row["total"]))
-    want = {b: (n, 0) for b, n in Counter(i % 7 for i in right).items()}
-    want = {b: (n, sum(i for i in right if i % 7 == b)) for b, (n, _) in want.items()}
     return {
-        "events": events,
+        "events": job.events,
         "lost": lost,
         "doubled": doubled,
-        "state": final == want,
+        "state": counts_are_right(running, job, right),
         "writer": all(len(d) == 1 for d in digests.values()),
         "backlog": sum(running.backlog(n) for n in running.topology.names),
     }
-
-
-@dataclass(frozen=True)
-class Job:
-    """One life of a driver. ``servers`` are those of Kafka edges; empty: directories."""
-
-    folder: str
-    events: int
-    durability: str
-    servers: str
-    port: int
-    secret: str
 
 
 def attached(job: Job) -> SparkSession:
@@ -165,11 +183,10 @@ def drive(job: Job) -> None:
     folder = Path(job.folder)
     try:
         spark = attached(job)
-        pipeline = declared(folder, job.events, job.durability)
-        with Running(pipeline, spark, folder / "pipeline") as running:
+        with Running(declared(job), spark, folder / "pipeline") as running:
             running.set_replicas({"split": 2, "loop": 2})
             running.wait(1200.0)
-            result = verdict(running, folder, job.events)
+            result = verdict(running, job)
     except Exception as error:
         result = {"failed": f"{type(error).__name__}: {error}"[:600]}
     new = folder / "verdict.new"

@@ -10,6 +10,7 @@ A cycle is short because drivers are forks of a process that has everything impo
 killed driver leaves its JVM, with the batches that were under way, to the next one.
 
 Usage: python benchmarks/chaos.py [--kills N] [--minutes M] [--seed S] [--durability process|power]
+       [--edges directory|kafka]  edges on Kafka start a broker of their own and take no state
        [--append FILE]            one JSON line per round; a run with another seed adds to it
        python benchmarks/chaos.py --sum FILE                     what all rounds of a file say
 """
@@ -29,8 +30,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import IO, Any
+
+from foretide.demo.broker import Broker
 
 VICTIM = Path(__file__).with_name("_victim.py")
 OPERATORS = ("split", "loop", "count", "last")
@@ -167,7 +171,7 @@ class Drivers:
             "folder": str(folder),
             "events": args.events,
             "durability": args.durability,
-            "servers": "",
+            "servers": args.servers,
             **jvm.address,
         }
         self.process.stdin.write(json.dumps(job) + "\n")
@@ -291,6 +295,7 @@ class Round:
         return {
             "seed": args.seed,
             "durability": args.durability,
+            "edges": args.edges,
             "kills": dict(self.kills),
             "moments": dict(self.moments),
             **verdict,
@@ -399,14 +404,14 @@ def lines(records: list[dict[str, Any]]) -> list[str]:
 
     kills, sentences = total("kills"), total("sentences")
     exact = all(r["state"] and r["writer"] and not r["backlog"] for r in records)
-    kinds = Counter(f"durability {r['durability']}" for r in records)
+    kinds = Counter(f"on edges {r['edges']}, durability {r['durability']}" for r in records)
     recovery = {
         name: [s for r in records for s in r["recovery_s"][name]]
         for name in ("JVM kept", "new JVM")
     }
     return [
         f"kills {kills.total()} {dict(kills)} at {dict(total('moments'))}",
-        f"rounds {len(records)} ({', '.join(f'{n} {k}' for k, n in kinds.items())}) of "
+        f"rounds {len(records)} ({'; '.join(f'{n} {k}' for k, n in kinds.items())}) of "
         f"{sum(r['events'] for r in records)} events: lost {sum(r['lost'] for r in records)}, "
         f"doubled {sum(r['doubled'] for r in records)}; state, writers and backlogs "
         f"{'exact' if exact else 'WRONG'}",
@@ -429,10 +434,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--events", type=int, default=1500, help="per round")
     parser.add_argument("--durability", choices=("process", "power"), default="process")
+    parser.add_argument("--edges", choices=("directory", "kafka"), default="directory")
     parser.add_argument("--minutes", type=float, default=600.0, help="no kills after this time")
     parser.add_argument("--folder", type=Path, help="keep files here instead of a temporary one")
     parser.add_argument("--append", type=Path, help="add one JSON line per round to this file")
     parser.add_argument("--sum", type=Path, help="only print what the rounds in this file say")
+    parser.set_defaults(servers="")
     return parser.parse_args()
 
 
@@ -443,6 +450,17 @@ def main() -> None:
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # and no process is left behind
     base = args.folder or Path(tempfile.mkdtemp(prefix="foretide-chaos-"))
+    with Broker(base / "broker") if args.edges == "kafka" else nullcontext() as broker:
+        if broker is not None:
+            args.servers = broker.servers
+        records = rounds(base, args)
+    if args.folder is None:
+        shutil.rmtree(base, ignore_errors=True)
+    if any(r["lost"] or r["doubled"] or not r["state"] for r in records):
+        sys.exit(1)
+
+
+def rounds(base: Path, args: argparse.Namespace) -> list[dict[str, Any]]:
     chaos = Chaos(base, args)
     records: list[dict[str, Any]] = []
     try:
@@ -455,10 +473,7 @@ def main() -> None:
             print("\n".join(lines(records)), flush=True)
     finally:
         chaos.end()
-    if args.folder is None:
-        shutil.rmtree(base, ignore_errors=True)
-    if any(r["lost"] or r["doubled"] or not r["state"] for r in records):
-        sys.exit(1)
+    return records
 
 
 if __name__ == "__main__":

@@ -135,6 +135,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--durability", choices=("process", "power"), default="power")
+    parser.set_defaults(servers="")
     args = parser.parse_args()
     if os.geteuid() != 0:
         sys.exit("mounting an image needs root")

@@ -1,9 +1,10 @@
 """Does anything grow? A week of simulated time with the journal on, a week of batches on one edge,
 and some minutes of real Spark with a change every 10 s.
 
-Prints memory, files, threads, file descriptors and the time of a step at the start, in the middle
-and at the end. They should be flat: the last figures at most 1.2 times those of the first fifth,
-except for the journal, which grows by one line per window. Usage: python benchmarks/soak.py
+Prints memory, files, threads, file descriptors and the time of a step at five moments, and their
+slope over the second half (least squares), when everything is loaded. They should be flat: the last
+figures at most 1.2 times those of the first fifth, except for the journal, which grows by one line
+per window. Usage: python benchmarks/soak.py
 [--days D] [--batches N] [--minutes M]      (0 leaves a part out)
 """
 
@@ -19,6 +20,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -43,14 +45,33 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def verdict(name: str, series: list[float], unit: str, slack: float = 0.0) -> bool:
+@dataclass(frozen=True)
+class Span:
+    """How long a series took, e.g. 7 days."""
+
+    length: float
+    unit: str
+
+    def slope(self, series: list[float]) -> float:
+        """Growth per unit over the second half, by least squares."""
+        half = series[len(series) // 2 :]
+        if len(half) < 3:
+            return math.nan
+        at = np.arange(len(half)) * self.length / len(series)
+        return float(np.polyfit(at, half, 1)[0])
+
+
+def verdict(
+    name: str, series: list[float], unit: str, span: Span | None = None, slack: float = 0.0
+) -> bool:
     """Print a series at five moments; whether its end is flat against its first fifth."""
     fifth = max(1, len(series) // 5)
     first, last = max(series[:fifth]), statistics.median(series[-fifth:])
     flat = last <= FLAT * first + slack
     moments = [series[min(len(series) - 1, i * len(series) // 4)] for i in range(5)]
     figures = ", ".join(f"{v:,.4g}" for v in moments)
-    print(f"  {name}: {figures} {unit}: {'flat' if flat else 'GROWS'}", flush=True)
+    slope = "" if span is None else f", {span.slope(series):+.2g} {unit} per {span.unit}"
+    print(f"  {name}: {figures} {unit}{slope}: {'flat' if flat else 'GROWS'}", flush=True)
     return flat
 
 
@@ -87,11 +108,12 @@ def simulated_week(days: float) -> bool:
     print(
         f"a simulated week: {steps:,} steps, {failed} failed, {files} file of {size / 1e6:.0f} MB"
     )
+    span = Span(days, "day")
     flat = [
-        verdict("memory", memory, "MB"),
-        verdict("file descriptors", opened, ""),
-        verdict("threads", threads, ""),
-        verdict("step", step_ms, "ms"),
+        verdict("memory", memory, "MB", span),
+        verdict("file descriptors", opened, "open", span),
+        verdict("threads", threads, "alive", span),
+        verdict("step", step_ms, "ms", span),
     ]
     return all(flat) and not failed
 
@@ -125,7 +147,10 @@ def week_of_batches(batches: int) -> bool:
     Outbox(root / "a").sweep()
     restart_s = time.perf_counter() - begun
     print(f"a week of batches: {batches:,} kept; the first look after a restart: {restart_s:.2f} s")
-    flat = [verdict("look", look_ms, "ms", 0.2), verdict("sweep", sweep_ms, "ms", 0.2)]
+    flat = [
+        verdict("look", look_ms, "ms", slack=0.2),
+        verdict("sweep", sweep_ms, "ms", slack=0.2),
+    ]
     shutil.rmtree(root)
     return all(flat)
 
@@ -146,6 +171,7 @@ def real_minutes(minutes: float) -> bool:
     folder = Path(tempfile.mkdtemp(prefix="foretide-soak-"))
     spark = session("soak", master="local[8]")
     jvm = spark.sparkContext._jvm
+    assert jvm is not None
     memory, heap, opened, threads, files, batch_s = [], [], [], [], [], []
     with Running(pipeline, spark, folder / "pipeline") as running:
         for i in range(int(minutes * 6)):
@@ -166,13 +192,14 @@ def real_minutes(minutes: float) -> bool:
     shutil.rmtree(folder)
     batch_s = [s for s in batch_s if not math.isnan(s)]
     print(f"{minutes:g} minutes of Spark, {batches} batches, {len(memory)} changes of replicas")
+    span = Span(minutes / 60, "hour")
     flat = [
-        verdict("driver's memory", memory, "MB"),
-        verdict("JVM's heap after a collection", heap, "MB", 30.0),
-        verdict("file descriptors", opened, "", 5),
-        verdict("threads", threads, "", 3),
-        verdict("files", files, "", 20),
-        verdict("slowest batch of 10 s", batch_s, "s", 0.5),
+        verdict("driver's memory", memory, "MB", span),
+        verdict("JVM's heap after a collection", heap, "MB", span, 30.0),
+        verdict("file descriptors", opened, "open", span, 5),
+        verdict("threads", threads, "alive", span, 3),
+        verdict("files", files, "on disk", span, 20),
+        verdict("slowest batch of 10 s", batch_s, "s", span, 0.5),
     ]
     return all(flat)
 

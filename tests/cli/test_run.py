@@ -75,6 +75,28 @@ def test_without_settings_it_advises_under_foretide(started: list[LiveRun]) -> N
     assert live.share == 0.99
 
 
+def test_a_source_without_a_stamp_says_what_latency_leaves_out(started: list[LiveRun]) -> None:
+    external = MINE.replace('load("erratic")', 'lambda spark: spark.readStream.load("in")')
+    Path("external.py").write_text(external)
+    said = [
+        CliRunner().invoke(app, ["run", name], catch_exceptions=False).output
+        for name in ("mine.py:pipeline", "external.py:pipeline")
+    ]
+    assert ["has no stamp" in text for text in said] == [False, True]
+    assert "source 'numbers' has no stamp: latency counts from when a batch" in said[1]
+
+
+def test_spark_s_own_page_comes_with_the_dashboard(started: list[LiveRun]) -> None:
+    run("mine.py:pipeline")
+    run("mine.py:pipeline", "--dashboard", "--port", "0")
+    run("mine.py:pipeline", "--dashboard", "--port", "0", "--conf", "spark.ui.enabled=false")
+    assert [live.spark_settings.get("spark.ui.enabled") for live in started] == [
+        None,
+        "true",
+        "false",
+    ]
+
+
 @pytest.mark.parametrize("name", APPS)
 def test_every_app_starts_as_a_pipeline_under_a_system(name: str, started: list[LiveRun]) -> None:
     run("--app", name, "--system", "drs", "--target", "9")

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from foretide.cli import report
-from foretide.cli.live import sentences
+from foretide.cli.live import sentences, spark_settings
 from foretide.cli.out import say
 from foretide.cli.run import SHARE, STOPPING, SYSTEM, check_parts, serve_beside
 from foretide.cli.screen import Screen, summary
@@ -100,6 +100,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int, edges: Edge
         until_idle=True,
         preload=(tweets.__module__,),
         share=SHARE,
+        spark_settings=spark_settings(None, [], with_page=True),
         past=demo_past,
     )
     steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)

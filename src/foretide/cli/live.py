@@ -46,13 +46,16 @@ def usable_folder(folder: Path | str) -> Path:
     return path
 
 
-def spark_settings(packages: str | None, conf: Sequence[str]) -> dict[str, str]:
-    """Spark's settings from ``--packages`` and ``--conf``.
+def spark_settings(
+    packages: str | None, conf: Sequence[str], with_page: bool = False
+) -> dict[str, str]:
+    """Spark's settings from ``--packages`` and ``--conf``; ``with_page`` starts Spark's own page,
+    which the dashboard links.
 
-    >>> spark_settings("org.x:y:1", ["spark.ui.enabled=true"])
-    {'spark.ui.enabled': 'true', 'spark.jars.packages': 'org.x:y:1'}
+    >>> spark_settings("org.x:y:1", ["spark.ui.port=4050"], with_page=True)
+    {'spark.ui.enabled': 'true', 'spark.ui.port': '4050', 'spark.jars.packages': 'org.x:y:1'}
     """
-    settings = {}
+    settings = {"spark.ui.enabled": "true"} if with_page else {}
     for item in conf:
         key, equals, value = item.partition("=")
         if not equals or not key.strip():

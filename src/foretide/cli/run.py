@@ -167,7 +167,7 @@ def command(
         master,
         prices=asked.prices,
         share=promise if scaler.keeps_promises else asked.share,
-        spark_settings=spark_settings(packages, conf or []),
+        spark_settings=spark_settings(packages, conf or [], with_page=dashboard),
         past=past,
         preload=() if app is None else (DESCRIBED,),
     )
@@ -225,6 +225,15 @@ def declared_pipeline(name: str, speed: float | None, scale: float) -> Pipeline:
     if speed is not None or scale != 1.0:
         declared.rescale(scale, speed)
     declared.topology()
+    for source in declared.sources.values():
+        if source.stamp is None:
+            labelled(
+                "note:",
+                "cyan",
+                f"source '{source.name}' has no stamp: latency counts from when a batch takes an "
+                "event, without what it waited before; name the column with its time: "
+                "stamp='timestamp'",
+            )
     return declared
 
 

@@ -43,6 +43,13 @@ def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2_and_after_
         used = {b.manifest.replicas for b in running.accounts.take()["totals"].deliveries}
         assert used == {1, 4, 2}
         assert found(running) == dict.fromkeys(range(0, 90, 10), 100)
+        assert running.queries["ingest"].kept_state() is None
+        state = running.queries["totals"].kept_state()
+        assert state is not None
+        assert state.rows >= 3, "a window that is still open, for three keys"
+        assert state.bytes > 0
+        assert state.watermark_at is not None
+        assert 0 < state.watermark_at <= 90, "event time counts from 1970 here"
 
     # The driver dies after it has delivered the last batch and before Spark has committed it.
     checkpoint = Checkpoint(tmp_path / "checkpoints" / "totals")

@@ -96,7 +96,7 @@ class PipelineProbe:
     ) -> Sample:
         query = self.running.queries[name]
         replicas = query.in_flight or self.running.replicas[name]
-        by_replica = window.by_replica(replicas)
+        by_replica, state = window.by_replica(replicas), query.kept_state()
         return Sample(
             arrived=float(sum(came)),
             processed=float(window.processed),
@@ -116,6 +116,9 @@ class PipelineProbe:
             batches=float(sum(1 for b in window.deliveries if b.events)),
             batch_s=window.batch_s,
             max_parallelism=self.running.max_parallelism(name),
+            state_rows=state.rows if state else None,
+            state_bytes=state.bytes if state else None,
+            watermark_at=state.watermark_at if state else None,
             trigger_s=self.running.pipeline.trigger_s if query.wired.sources else None,
         )
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 
@@ -140,6 +141,17 @@ def _plus(one: Mapping[int, Progress], other: Mapping[int, Progress]) -> dict[in
     return {
         i: Progress(a.processed + b.processed, a.busy_s + b.busy_s) for i, (a, b) in pairs.items()
     }
+
+
+@dataclass(frozen=True)
+class State:
+    """Rows and bytes that a stateful operator keeps, and the event time up to which it is
+    complete.
+    """
+
+    rows: float
+    bytes: float
+    watermark_at: float | None
 
 
 class OperatorQuery:
@@ -403,6 +415,20 @@ class OperatorQuery:
             return 0
         self._last_reported = progress.batchId
         return int(progress.numInputRows)
+
+    def kept_state(self) -> State | None:
+        """What a stateful operator keeps, after its last batch; None before, and for any other."""
+        if not self.wired.stateful or self.query is None:
+            return None
+        progress = self.query.lastProgress
+        if progress is None or not progress.stateOperators:
+            return None
+        kept, until = progress.stateOperators, progress.eventTime.get("watermark")
+        return State(
+            float(sum(s.numRowsTotal for s in kept)),
+            float(sum(s.memoryUsedBytes for s in kept)),
+            datetime.fromisoformat(until.replace("Z", "+00:00")).timestamp() if until else None,
+        )
 
     def _account(self, intake: Intake, delivery: Delivery) -> None:
         """Count the delivered batch."""

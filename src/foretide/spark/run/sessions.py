@@ -29,6 +29,7 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "spark.sql.streaming.pollingDelay": "50ms",
+    # Spark's own page costs a second at the start; a run with a dashboard turns it on.
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.ui.retainedJobs": "200",
@@ -73,6 +74,7 @@ def session(
         )
     loopback = master.startswith("local")
     if loopback:
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # where Spark's own page listens
         builder = builder.config("spark.driver.host", "127.0.0.1").config(
             "spark.driver.bindAddress", "127.0.0.1"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from foretide.demo.broker import PASSWORD, USER, Broker
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark.edge import kafka_client, kafka_tasks
+from foretide.spark.edge.kafka import Topics as EdgeTopics
 from foretide.spark.edge.kafka_client import Cluster, client_config
 from foretide.spark.edge.kafka_tasks import (
     Config,
@@ -148,6 +150,22 @@ def test_topics_are_made_with_enough_partitions_or_refused(topics: Topics, confi
     assert cluster.retention_s(short) == 60
     with pytest.raises(InvalidConfig, match=f"topic {short} has 2 partitions, and its operators"):
         cluster.ensure({short: 5})
+
+
+@pytest.mark.parametrize(("age_s", "warns"), [(1000.0, False), (4000.0, True)])
+def test_events_that_wait_half_the_retention_are_a_warning_once(
+    topics: Topics, config: Config, caplog: pytest.LogCaptureFixture, age_s: float, warns: bool
+) -> None:
+    short = topics.create("short", 1, {"retention.ms": "6000000"})
+    edges = EdgeTopics(Cluster(config), "p")
+    edges.ensure({short: 1, "for-ever": 1})
+    for topic in ("for-ever", short, short):
+        edges.check_age(topic, time.time() - age_s)
+    said = [r.getMessage() for r in caplog.records if "retention" in r.getMessage()]
+    assert len(said) == warns
+    if warns:
+        assert said[0].startswith(f"topic {short} keeps records for 6000 s, and events have waited")
+        assert said[0].endswith("raise its retention.ms before they are lost")
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,10 @@ PLANNER = "at org.apache.spark.sql.execution.python.PythonPlannerRunner.runInPyt
             InvalidConfig("operator 'a' fails: [PATH_NOT_FOUND] /cities"),
             "^operator 'a' fails: .PATH_NOT_FOUND. /cities$",
         ),
+        (
+            RuntimeError("[KAFKA_DATA_LOSS.PARTITIONS_DELETED] Some data may have been lost\n\tat"),
+            r"operator 'a': its Kafka topic, .* are gone \(KAFKA_DATA_LOSS.PARTITIONS_DELETED\)",
+        ),
         (PipelineFailed("said already"), "^said already$"),
     ],
 )

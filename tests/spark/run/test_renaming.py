@@ -86,3 +86,11 @@ def test_a_rename_that_a_crash_cut_off_is_finished(folder: Path) -> None:
     check_names(folder, {"first": None, "centre": "middle", "last": None})
     assert (folder / "checkpoints" / "centre").is_dir()
     assert (folder / "edges" / "first" / "b-0" / "to.centre").is_dir()
+
+
+def test_operators_whose_edges_are_topics_keep_their_names(folder: Path) -> None:
+    declared = {"first": None, "centre": "middle", "last": None}
+    with pytest.raises(InvalidConfig, match="'centre' cannot take over from 'middle': the topics"):
+        check_names(folder, declared, topics=True)
+    assert (folder / "checkpoints" / "middle").is_dir()
+    check_names(folder, {"first": None, "middle": "before", "last": None}, topics=True)

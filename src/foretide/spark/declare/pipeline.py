@@ -112,7 +112,9 @@ def _check_folder_name(what: str, name: str) -> None:
 
 class Pipeline:
     """Declares a pipeline; ``start`` runs it. ``durability`` says what a delivered batch survives:
-    the end of any process, or with ``"power"`` a power cut as well.
+    the end of any process, or with ``"power"`` a power cut as well. With ``edges=kafka(servers)``
+    operators hand events on through topics; then ``store`` may be the address of an object store
+    (``s3a://bucket/words``) for manifests, checkpoints and replicas.
 
     >>> p = Pipeline("words")
     >>> p.source("lines", lambda spark: spark.readStream.format("rate").load())
@@ -131,6 +133,7 @@ class Pipeline:
         sample_every: int = 10,
         durability: Durability = "process",
         edges: Kafka | None = None,
+        store: str | None = None,
     ) -> None:
         if durability not in get_args(Durability):
             raise InvalidConfig(
@@ -138,9 +141,20 @@ class Pipeline:
                 "of any process) or 'power' (and a power cut)"
             )
         _check_folder_name("pipeline", name)
+        if store is not None and "://" not in store:
+            raise InvalidConfig(
+                f"store {store!r} is not the address of a store: write s3a://bucket/folder; a "
+                "folder on a disk is given at the start"
+            )
+        if store is not None and edges is None:
+            raise InvalidConfig(
+                "edges that are directories need a disk that all machines share, not a store: "
+                "declare edges=kafka(servers) as well"
+            )
         self.name = name
         self.durability = durability
         self.edges = edges
+        self.store = store
         self.trigger_s = trigger_s
         self.sample_every = sample_every
         self.sources: dict[str, Source] = {}

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from foretide.errors import PipelineFailed
 from foretide.spark.edge.durable import sync
+from foretide.spark.edge.store import Place, StorePath
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Offsets:
 class Checkpoint:
     """The checkpoint folder of one query."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Place) -> None:
         self.root = root
 
     def last_batch(self) -> int | None:
@@ -37,7 +37,7 @@ class Checkpoint:
         newest = self._newest("offsets")
         return None if newest is None else int(newest.name)
 
-    def _newest(self, kind: str) -> Path | None:
+    def _newest(self, kind: str) -> Place | None:
         place = self.root / kind
         if place.is_file():
             return place
@@ -79,13 +79,14 @@ class Checkpoint:
             self._drop(file)
 
     @staticmethod
-    def _drop(file: Path) -> None:
+    def _drop(file: Place) -> None:
         file.unlink(missing_ok=True)
         file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
 
     def settle(self, batch: int) -> None:
         """Return when the commit of a batch is on the disk, for those who delete its input next."""
-        if (file := self.root / "commits" / str(batch)).exists():
+        file = self.root / "commits" / str(batch)
+        if not isinstance(file, StorePath) and file.exists():
             sync(file)
             sync(file.parent)
 
@@ -114,7 +115,7 @@ class Checkpoint:
         return self._parsed(self.root / "offsets" / str(batch), least=2)
 
     @staticmethod
-    def _parsed(file: Path, least: int = 1) -> tuple[Any, ...]:
+    def _parsed(file: Place, least: int = 1) -> tuple[Any, ...]:
         """The lines of one of Spark's small files, after the line with its version where it has
         one.
         """

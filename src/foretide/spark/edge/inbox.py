@@ -7,9 +7,16 @@ from pathlib import Path
 
 from foretide.spark.edge.outbox import Outbox
 from foretide.spark.edge.protocol import Piece, Position
+from foretide.spark.edge.store import Place, StorePath
+from foretide.spark.edge.stored import StoredBatches
 
 FEW = 1000
 """Batches that are looked up by name one by one rather than listed."""
+
+
+def batches_at(place: Place) -> Outbox | StoredBatches:
+    """The delivered batches of one operator, for its readers."""
+    return StoredBatches(place) if isinstance(place, StorePath) else Outbox(place)
 
 
 class Inbox:
@@ -17,12 +24,12 @@ class Inbox:
     lies there.
     """
 
-    def __init__(self, edges: Path, consumer: str, producers: Sequence[str]) -> None:
+    def __init__(self, edges: Place, consumer: str, producers: Sequence[str]) -> None:
         self.edges = edges
         self.consumer = consumer
         self.producers = tuple(producers)
         self._folder = f"to.{consumer}"
-        self._outboxes = {p: Outbox(edges / p) for p in producers}
+        self._outboxes = {p: batches_at(edges / p) for p in producers}
         self._low: dict[str, int] = {}
 
     def start(self) -> dict[str, str]:

@@ -28,7 +28,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import Row, StructType
 
 from foretide.errors import InvalidConfig, PipelineFailed
-from foretide.files import replace_file
 from foretide.model import Array
 from foretide.spark.edge.inbox import Inbox
 from foretide.spark.edge.kafka_client import Cluster, client_config, topic_name
@@ -46,8 +45,11 @@ from foretide.spark.edge.kafka_tasks import (
     unpacked,
 )
 from foretide.spark.edge.outbox import Outbox
-from foretide.spark.edge.protocol import Durability, File, Outlet, Piece
+from foretide.spark.edge.protocol import Durability, File, Outlet, Piece, Position
 from foretide.spark.edge.source import EdgeDataSource, edge_stream
+from foretide.spark.edge.store import Place as Kept
+from foretide.spark.edge.store import StorePath, replace
+from foretide.spark.edge.stored import StoredBatches
 from foretide.spark.worker.stamps import summary
 
 log = logging.getLogger(__name__)
@@ -64,6 +66,7 @@ class Topics:
         self.prefix = prefix
         self.partitions: dict[str, int] = {}
         self._retention_s: dict[str, float | None] = {}
+        self._taken: dict[str, Position] = {}
         self._warned_at = -WARN_S
 
     def name(self, producer: str, folder: str) -> str:
@@ -75,6 +78,14 @@ class Topics:
         there = self.cluster.topics()
         self.partitions = {t: there.get(t, n) for t, n in wanted.items()}
         self._retention_s = {t: self.cluster.retention_s(t) for t in wanted}
+
+    def take(self, topic: str, position: Position) -> None:
+        """The batches that a reader has committed are up to here."""
+        self._taken[topic] = max(position, self.taken(topic))
+
+    def taken(self, topic: str) -> Position:
+        """How far a reader has read, as far as this start of the driver knows."""
+        return self._taken.get(topic, Position())
 
     def check_age(self, topic: str, oldest_at: float) -> None:
         """Warn when records wait that the topic will remove before long."""
@@ -102,6 +113,9 @@ class KafkaOutput(Outbox):
 
     def __init__(self, root: Path, durability: Durability, topics: Topics) -> None:
         super().__init__(root, durability)
+        self._begin(topics)
+
+    def _begin(self, topics: Topics) -> None:
         self._topics = topics
         self._fresh: list[Row] = []
         self._written: list[Row] = []
@@ -166,12 +180,29 @@ class KafkaOutput(Outbox):
         chunks = [
             chunk_of(self._topics, str(self.folder(b) / folder / name), events)
             for b in batches
-            if (self.folder(b) / folder).is_dir()
+            if self.holds(b, folder)
             for name, events in self.manifest(b).files.get(folder, ())
         ]
         if not chunks and batch is not None:
             return None
         return _frame(spark, self._topics.cluster.config, schema, evenly(chunks, 1))
+
+
+class StoredKafkaOutput(StoredBatches, KafkaOutput):  # type: ignore[misc]
+    """The same with the manifests in a store: all that ``Outbox`` does, ``StoredBatches`` does."""
+
+    def __init__(self, root: StorePath, topics: Topics) -> None:
+        StoredBatches.__init__(self, root, lambda reader: topics.taken(self._topic(reader)))
+        self._begin(topics)
+
+    def stage(self, batch: int) -> Path:
+        self._fresh, self._written = [], []
+        return StoredBatches.stage(self, batch)
+
+    def release(self, batch: int, folder: str) -> None:
+        files = self.manifest(batch).files.get(folder, ())
+        StoredBatches.release(self, batch, folder)
+        self._topics.cluster.delete_up_to(self._topic(folder), _ends(files))
 
 
 def _ends(files: Sequence[File]) -> dict[int, int]:
@@ -191,7 +222,7 @@ class KafkaInput(Inbox):
     """The chunks that wait for one consumer."""
 
     def __init__(
-        self, edges: Path, consumer: str, producers: Sequence[str], topics: Topics
+        self, edges: Kept, consumer: str, producers: Sequence[str], topics: Topics
     ) -> None:
         super().__init__(edges, consumer, producers)
         self._topics = topics
@@ -205,13 +236,19 @@ class KafkaInput(Inbox):
         return pieces
 
     def discard(self, pieces: Sequence[Piece]) -> None:
-        super().discard(pieces)
-        for folder in {Path(p.name).parent for p in pieces}:
-            if not folder.exists():  # the last of its batch was read: so was all before it
-                batch, producer = int(folder.parent.name[2:]), folder.parent.parent.name
-                manifest = self._outboxes[producer].still(batch)
-                files = manifest.files.get(self._folder, ()) if manifest else ()
-                topic = self._topics.name(producer, self._folder)
+        if not isinstance(self.edges, StorePath):
+            super().discard(pieces)
+        last: dict[tuple[str, int], Position] = {}
+        for piece in pieces:
+            batch = Path(piece.name).parent.parent
+            key = batch.parent.name, piece.after.batch
+            last[key] = max(piece.after, last.get(key, Position()))
+        for (producer, batch_id), position in last.items():
+            topic = self._topics.name(producer, self._folder)
+            self._topics.take(topic, position)
+            manifest = self._outboxes[producer].still(batch_id)
+            files = manifest.files.get(self._folder, ()) if manifest else ()
+            if position.files >= len(files):  # the last of its batch was read: so was all before it
                 self._topics.cluster.delete_up_to(topic, _ends(files))
 
     def frame(
@@ -265,13 +302,15 @@ def _stream_kind(config: Config, prefix: str) -> type[EdgeDataSource]:
 
 
 class KafkaEdges:
-    """All edges of a pipeline on one cluster; ``root`` is the driver's folder for manifests."""
+    """All edges of a pipeline on one cluster; ``root`` is for manifests: a folder of the driver, or
+    a place in a store.
+    """
 
     shares_disk = False
 
     def __init__(
         self,
-        root: Path,
+        root: Kept,
         servers: str,
         options: Mapping[str, str],
         prefix: Callable[[], str],
@@ -289,7 +328,10 @@ class KafkaEdges:
         self.topics.cluster.watch()
 
     def output(self, operator: str) -> KafkaOutput:
-        return KafkaOutput(self.root / operator, self.durability, self.topics)
+        place = self.root / operator
+        if isinstance(place, StorePath):
+            return StoredKafkaOutput(place, self.topics)
+        return KafkaOutput(place, self.durability, self.topics)
 
     def input(self, consumer: str, producers: Sequence[str]) -> KafkaInput:
         return KafkaInput(self.root, consumer, producers, self.topics)
@@ -298,7 +340,7 @@ class KafkaEdges:
         self.topics.cluster.close()
 
 
-def prefix_in(folder: Path, pipeline: str, prefix: str | None) -> str:
+def prefix_in(folder: Kept, pipeline: str, prefix: str | None) -> str:
     """What the names of this folder's topics begin with: the user's choice, or a name that no other
     folder's pipeline has. A folder keeps to what it began with.
     """
@@ -319,5 +361,5 @@ def prefix_in(folder: Path, pipeline: str, prefix: str | None) -> str:
     if (folder / "edges").exists():
         raise InvalidConfig(f"the edges in {folder} are directories: choose another directory")
     chosen = prefix or topic_name("foretide", pipeline, uuid4().hex[:8])
-    replace_file(file, msgspec.json.encode({"prefix": chosen}))
+    replace(file, msgspec.json.encode({"prefix": chosen}))
     return chosen

@@ -190,6 +190,10 @@ class Outbox:
             elif any(name.startswith("to.") for name in held):
                 self._open.insert(len(self._open) - 1, batch)
 
+    def holds(self, batch: int, folder: str) -> bool:
+        """Whether a reader's part of a delivered batch is still to be had."""
+        return (self.folder(batch) / folder).is_dir()
+
     def release(self, batch: int, folder: str) -> None:
         """Remove what a delivered batch holds for one reader, which has taken it."""
         self.drop(self.folder(batch) / folder)

@@ -26,6 +26,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from foretide.spark.edge.inbox import Inbox
+from foretide.spark.edge.store import place_at
 from foretide.spark.worker.planning import end_quietly
 
 ReadPieces = Callable[[Sequence[tuple[str, int]], pa.Schema], Iterator[pa.RecordBatch]]
@@ -119,7 +120,7 @@ class EdgeDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         end_quietly()
         inbox = Inbox(
-            Path(self.options["edges"]),
+            place_at(self.options["edges"]),
             self.options["consumer"],
             self.options["producers"].split(","),
         )

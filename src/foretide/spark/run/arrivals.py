@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote, urlparse
 
@@ -26,6 +25,7 @@ from pyspark.sql import DataFrame
 from foretide.spark.declare.generator import Generator
 from foretide.spark.edge.checkpoint import Checkpoint
 from foretide.spark.edge.protocol import Manifest
+from foretide.spark.edge.store import Place
 
 log = logging.getLogger(__name__)
 POLL_TIMEOUTS = {"request.timeout.ms": "2000", "default.api.timeout.ms": "3000"}
@@ -73,7 +73,7 @@ class RateFeed:
     300.0
     """
 
-    log: Path
+    log: Place
     per_s: float
     ramp_s: int = 0
 
@@ -100,7 +100,7 @@ class RateFeed:
 class KafkaFeed:
     """Kafka: offsets by topic and partition; the brokers are asked for the newest ones."""
 
-    log: Path
+    log: Place
     jvm: Any = None
     settings: Mapping[str, str] = field(default_factory=dict)
     _admin: Any = None
@@ -170,7 +170,7 @@ class FileFeed:
     as is a folder that is not on a file system of this machine.
     """
 
-    log: Path
+    log: Place
     path: str
     format: str
     options: Mapping[str, str] = field(default_factory=dict)
@@ -303,7 +303,7 @@ def feeds_of(frame: DataFrame, checkpoint: Checkpoint, first: int) -> list[Feed]
     return feeds
 
 
-def _feed(leaf: Any, place: Path, jvm: Any) -> Feed:
+def _feed(leaf: Any, place: Place, jvm: Any) -> Feed:
     """What the offsets of one streaming relation of Spark's plan mean."""
     kind = leaf.getClass().getSimpleName()
     if kind == "StreamingRelationV2":

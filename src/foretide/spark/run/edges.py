@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from foretide.errors import InvalidConfig, missing_extra
 from foretide.spark.declare.pipeline import Pipeline
@@ -11,12 +11,7 @@ from foretide.spark.run.channels import Channels
 from foretide.spark.run.folder import RunFolder
 
 
-def edges_of(
-    pipeline: Pipeline,
-    folder: RunFolder,
-    channels: Mapping[str, Channels],
-    stateful: Sequence[str] = (),
-) -> Edges:
+def edges_of(pipeline: Pipeline, folder: RunFolder, channels: Mapping[str, Channels]) -> Edges:
     """The edges of a pipeline, ready to use: topics are there, with enough partitions."""
     if pipeline.edges is None:
         if (folder.path / "kafka.json").exists():
@@ -25,11 +20,6 @@ def edges_of(
                 "edges=kafka(servers), or choose another directory"
             )
         return folder.edges
-    if stateful:
-        raise InvalidConfig(
-            f"operator '{stateful[0]}' keeps state, which edges on Kafka do not support yet: leave "
-            "out edges=kafka(...)"
-        )
     try:
         from foretide.spark.edge.kafka import KafkaEdges, prefix_in
     except ModuleNotFoundError as error:
@@ -38,10 +28,10 @@ def edges_of(
         raise missing_extra("kafka", "edges on Kafka need confluent-kafka") from None
     declared = pipeline.edges
     edges = KafkaEdges(
-        folder.path / "edges",
+        folder.kept / "edges",
         declared.servers,
         declared.options,
-        lambda: prefix_in(folder.path, pipeline.name, declared.topic),
+        lambda: prefix_in(folder.kept, pipeline.name, declared.topic),
         folder.durability,
     )
     edges.prepare(

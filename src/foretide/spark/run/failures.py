@@ -40,6 +40,12 @@ def explain(name: str, error: BaseException, path: Path) -> PipelineFailed:
             f"operator '{name}': {lost} has vanished; restore {path} from a copy, or start in "
             "another directory"
         )
+    if gone := re.search(r"KAFKA_DATA_LOSS\.?\w*|UnknownTopicOrPartitionException", text):
+        return PipelineFailed(
+            f"operator '{name}': its Kafka topic, or records in it that were not read yet, are "
+            f"gone ({gone[0]}). Start anew in another directory; with "
+            "options={'failOnDataLoss': 'false'} a source goes on without lost records"
+        )
     if re.search(_CUT_OFF, text) and re.search(_TO_PYTHON, text):
         return PipelineFailed(
             f"operator '{name}': one of Spark's Python processes ended (killed, out of memory or "

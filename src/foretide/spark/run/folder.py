@@ -9,6 +9,9 @@ Layout::
     service_times.json busy seconds per event, as learned
     progress/          what running tasks have done so far
     edges/ checkpoints/
+
+With a store, ``pipeline.json``, ``replicas.json``, ``service_times.json``, edges and checkpoints
+are there; the folder on the driver's disk holds the rest, and may be lost.
 """
 
 from __future__ import annotations
@@ -23,10 +26,10 @@ from pathlib import Path
 import msgspec
 
 from foretide.errors import ActuationError, InvalidConfig, PipelineFailed
-from foretide.files import replace_file
 from foretide.spark.edge.checkpoint import Checkpoint
 from foretide.spark.edge.directory import DirectoryEdges
 from foretide.spark.edge.protocol import Durability, Edges
+from foretide.spark.edge.store import Place, open_store, replace
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +37,11 @@ log = logging.getLogger(__name__)
 class RunFolder:
     """Owned by one process from construction to ``release``."""
 
-    def __init__(self, path: Path | str, durability: Durability = "process") -> None:
+    def __init__(
+        self, path: Path | str, durability: Durability = "process", store: str | None = None
+    ) -> None:
         self.path = Path(path).absolute()
+        self.kept: Place = self.path if store is None else open_store(store)
         self.durability = durability
         self._lock = self._own()
         self.edges: Edges = DirectoryEdges(self.path / "edges", durability)
@@ -70,7 +76,7 @@ class RunFolder:
             self._lock = -1
 
     def checkpoint(self, operator: str) -> Checkpoint:
-        return Checkpoint(self.path / "checkpoints" / operator)
+        return Checkpoint(self.kept / "checkpoints" / operator)
 
     def progress(self, operator: str) -> Path:
         return self.path / "progress" / operator
@@ -82,11 +88,11 @@ class RunFolder:
         """When the pipeline ``name`` first started here: generated loads count from there, also
         after a restart.
         """
-        file = self.path / "pipeline.json"
+        file = self.kept / "pipeline.json"
         if not file.exists():
             at = time.time()
             identity = msgspec.json.encode({"name": name, "started_at": at})
-            replace_file(file, identity, durable=self.durability == "power")
+            replace(file, identity, durable=self.durability == "power")
             return at
         try:
             written = msgspec.json.decode(file.read_bytes(), type=dict[str, str | float])
@@ -97,14 +103,14 @@ class RunFolder:
             ) from error
         if owner != name:
             raise InvalidConfig(
-                f"{self.path} belongs to pipeline '{owner}', not to '{name}': choose another"
+                f"{self.kept} belongs to pipeline '{owner}', not to '{name}': choose another"
             )
         return at
 
     def save_replicas(self, replicas: Mapping[str, int]) -> None:
-        file = self.path / "replicas.json"
+        file = self.kept / "replicas.json"
         try:
-            replace_file(file, msgspec.json.encode(replicas))
+            replace(file, msgspec.json.encode(replicas))
         except OSError as error:
             raise ActuationError(
                 f"cannot write {file}: {error.strerror}; replicas stay as they are"
@@ -116,14 +122,14 @@ class RunFolder:
         """
         try:
             return msgspec.json.decode(
-                (self.path / "replicas.json").read_bytes(), type=dict[str, int]
+                (self.kept / "replicas.json").read_bytes(), type=dict[str, int]
             )
         except (OSError, msgspec.DecodeError):
             return {}
 
     def save_service_times(self, seconds: Mapping[str, float]) -> None:
         try:
-            replace_file(self.path / "service_times.json", msgspec.json.encode(seconds))
+            replace(self.kept / "service_times.json", msgspec.json.encode(seconds))
         except OSError as error:
             log.warning("service times are not kept for the next start: %s", error)
 
@@ -133,7 +139,7 @@ class RunFolder:
         """
         try:
             saved = msgspec.json.decode(
-                (self.path / "service_times.json").read_bytes(), type=dict[str, float]
+                (self.kept / "service_times.json").read_bytes(), type=dict[str, float]
             )
         except (OSError, msgspec.DecodeError):
             return {}

@@ -16,16 +16,22 @@ from typing import Any
 
 from foretide.errors import InvalidConfig
 from foretide.files import replace_file
+from foretide.spark.edge.store import Place, StorePath
 
 log = logging.getLogger(__name__)
 
 
-def check_names(path: Path, declared: Mapping[str, str | None]) -> None:
+def check_names(path: Place, declared: Mapping[str, str | None], topics: bool = False) -> None:
     """Rename on disk the operators that ``declared`` maps to a former name; refuse when some
-    operator on disk is gone while another one is new.
+    operator on disk is gone while another one is new. Edges that are ``topics`` keep their names.
     """
     for name, former in declared.items():
         if former is not None and former not in declared and former in _begun(path):
+            if topics or isinstance(path, StorePath):
+                raise InvalidConfig(
+                    f"operator '{name}' cannot take over from '{former}': the topics of its edges "
+                    f"are named after '{former}'. Keep the name, or start anew in another directory"
+                )
             if name in _begun(path):
                 raise InvalidConfig(
                     f"{path} holds the progress of both '{name}' and '{former}': remove "
@@ -45,7 +51,7 @@ def check_names(path: Path, declared: Mapping[str, str | None]) -> None:
         )
 
 
-def _begun(path: Path) -> set[str]:
+def _begun(path: Place) -> set[str]:
     """Operators that have logged a batch in this folder."""
     return {
         place.name

@@ -80,7 +80,7 @@ class Running:
         self._failure: PipelineFailed | None = None
         self._stopping = threading.Event()
         self._changing = threading.Lock()  # replicas and their file change together
-        self.folder = RunFolder(path, pipeline.durability)
+        self.folder = RunFolder(path, pipeline.durability, pipeline.store)
         if missing := missing_settings(spark):
             log.warning(
                 "this Spark session works, but slower or less evenly than with %s",
@@ -88,10 +88,9 @@ class Running:
             )
         try:
             self.started_at = self.folder.started_at(pipeline.name)
-            check_names(self.path, {n: w.step.formerly for n, w in wired.items()})
-            self.folder.edges = edges_of(
-                pipeline, self.folder, channels, [n for n, w in wired.items() if w.stateful]
-            )
+            former = {n: w.step.formerly for n, w in wired.items()}
+            check_names(self.folder.kept, former, pipeline.edges is not None)
+            self.folder.edges = edges_of(pipeline, self.folder, channels)
             outputs = {n: self.folder.edges.output(n) for n in wired}
             recover({n: self._place(w, channels[n], outputs[n]) for n, w in wired.items()})
             manifests = {n: output.latest() for n, output in outputs.items()}

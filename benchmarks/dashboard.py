@@ -1,11 +1,11 @@
 """What the dashboard costs the loop it watches, and whether it keeps up with a large run.
 
 1. A loop over 50 operators steps every half second; in every second phase the dashboard runs in
-   the same process and 200 clients in    another one read its stream. Printed: step time with
-   clients over step time without any dashboard. Must stay below 1.10.
+   the same process and 200 clients (``--readers``) in another one read its stream. Printed: step
+   time with clients over step time without any dashboard. Must stay below 1.10.
 2. A day's journal of 50 operators (10 s windows; ``--full``: 1 s windows, about 2 GB on disk) is
-   opened: seconds until all of it is    read, memory used, and the time one further window takes
-   from its journal line to the event that clients get.
+   opened: seconds until all of it is read, memory used, and the time one further window takes from
+   its journal line to the event that clients get. ``--steps`` leaves this part out.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from foretide.topology import Operator, Topology
 from foretide.web import serve
 from foretide.web.watch import JournalWatch
 
-OPERATORS, CLIENTS, PHASE_S, WINDOW_S, ROUNDS = 50, 200, 20.0, 0.5, 3
+OPERATORS, WINDOW_S, ROUNDS = 50, 0.5, 3
 
 
 def topology(operators: int) -> Topology:
@@ -73,9 +73,10 @@ async def read_streams(port: int, clients: int) -> None:
 
 
 @contextlib.contextmanager
-def clients(journal: Path) -> Iterator[None]:
+def clients(journal: Path, readers: int) -> Iterator[None]:
     with serve(journal, port=0) as site:
-        command = [sys.executable, __file__, "--clients", site.url.rpartition(":")[2]]
+        port = site.url.rpartition(":")[2]
+        command = [sys.executable, __file__, "--port", port, "--readers", str(readers)]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as child:
@@ -87,7 +88,9 @@ def clients(journal: Path) -> Iterator[None]:
             print(f"    every client got at least {child.stdout.readline().strip()} ticks")
 
 
-def phase(folder: Path, watched: bool, number: int) -> tuple[list[float], list[float]]:
+def phase(
+    folder: Path, watched: bool, number: int, asked: argparse.Namespace
+) -> tuple[list[float], list[float]]:
     """Milliseconds per step: on the clock, and of this thread's own processor time."""
     world = scripted(WINDOW_S)
     wall, own = [], []
@@ -96,9 +99,9 @@ def phase(folder: Path, watched: bool, number: int) -> tuple[list[float], list[f
         loop = system("srea").autoscaler(world.topology, world, world, record=book.append)
         for i in range(20):
             loop.step(i * WINDOW_S)
-        with clients(journal) if watched else contextlib.nullcontext():
+        with clients(journal, asked.readers) if watched else contextlib.nullcontext():
             gc.collect()
-            wait, end = threading.Event(), time.monotonic() + PHASE_S
+            wait, end = threading.Event(), time.monotonic() + asked.seconds
             for i in itertools.count(20):
                 begun, used = time.perf_counter(), time.thread_time()
                 loop.step(i * WINDOW_S)
@@ -110,15 +113,15 @@ def phase(folder: Path, watched: bool, number: int) -> tuple[list[float], list[f
     return wall, own
 
 
-def step_time(folder: Path) -> None:
+def step_time(folder: Path, asked: argparse.Namespace) -> None:
     print(
-        f"1. {CLIENTS} clients, {OPERATORS} operators, a step every {WINDOW_S} s, phases of "
-        f"{PHASE_S:.0f} s in turn"
+        f"1. {asked.readers} clients, {OPERATORS} operators, a step every {WINDOW_S} s, phases of "
+        f"{asked.seconds:.0f} s in turn"
     )
     found: dict[bool, tuple[list[float], list[float]]] = {False: ([], []), True: ([], [])}
     for number in range(2 * ROUNDS):
         watched = number % 2 == 1
-        wall, own = phase(folder, watched, number)
+        wall, own = phase(folder, watched, number, asked)
         found[watched][0].extend(wall)
         found[watched][1].extend(own)
         name = "with clients" if watched else "no dashboard"
@@ -194,13 +197,18 @@ def large(folder: Path, window_s: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="a day at 1 s windows")
-    parser.add_argument("--clients", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--readers", type=int, default=200, help="clients that read the stream")
+    parser.add_argument("--seconds", type=float, default=20.0, help="length of a phase")
+    parser.add_argument("--steps", action="store_true", help="only the step time")
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.clients:
-        asyncio.run(read_streams(asked.clients, CLIENTS))
+    if asked.port:
+        asyncio.run(read_streams(asked.port, asked.readers))
         return
     with tempfile.TemporaryDirectory() as folder:
-        step_time(Path(folder))
+        step_time(Path(folder), asked)
+        if asked.steps:
+            return
         large(Path(folder), 1.0 if asked.full else 10.0)
 
 

@@ -340,7 +340,7 @@ class Round:
             case "driver":  # its JVM is at work until the next one stops it
                 driver.end()
             case "workers":  # the driver ends if one of them had a task
-                workers = jvm.workers(daemons_too=rng.random() < 0.5)
+                workers = jvm.workers(daemons_too=rng.random() < 0.25)
                 kill(workers)
                 return bool(workers)
             case "jvm":

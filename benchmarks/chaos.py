@@ -38,7 +38,7 @@ from foretide.demo.broker import Broker
 
 VICTIM = Path(__file__).with_name("_victim.py")
 OPERATORS = ("split", "loop", "count", "last")
-KINDS = {"driver": 50, "workers": 40, "group": 6, "jvm": 4}
+KINDS = {"driver": 54, "workers": 40, "group": 4, "jvm": 2}
 MOMENTS = (
     "steps", "steps", "delivered", "delivered", "staging", "swept", "logged", "startup", "writer",
     "state",

@@ -10,7 +10,7 @@ A cycle is short because drivers are forks of a process that has everything impo
 killed driver leaves its JVM, with the batches that were under way, to the next one.
 
 Usage: python benchmarks/chaos.py [--kills N] [--minutes M] [--seed S] [--durability process|power]
-       [--edges directory|kafka]  edges on Kafka start a broker of their own and take no state
+       [--edges directory|kafka]  edges on Kafka start a broker of their own
        [--append FILE]            one JSON line per round; a run with another seed adds to it
        python benchmarks/chaos.py --sum FILE                     what all rounds of a file say
 """

@@ -8,15 +8,16 @@ and what they return can run.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from foretide.errors import InvalidConfig
 from foretide.history import History
-from foretide.model import Host, Plan
+from foretide.model import Host, Plan, Snapshot
 from foretide.registry import Part, Registry
-from foretide.speedup import MEMORY, verdicts
+from foretide.speedup import MEMORY, ceiling, verdicts
 from foretide.topology import Topology
 
 
@@ -195,11 +196,14 @@ def shares(asked: Mapping[str, int], least: Mapping[str, int], total: int) -> di
 def effect(memory: int = MEMORY) -> Guard:
     """No more replicas than measured speed-up says are worth having: a change that made it worse is
     taken back, and replicas that added nothing are not asked for again within ``memory`` windows.
+    Where all operators run on all slots, the same holds for executors.
     """
     if memory < 3:
         raise InvalidConfig(f"effect with a memory of {memory} windows: give 3 or more")
 
     def guard(plan: Plan, view: View) -> Plan:
+        if plan.executors is not None and _all_on_all_slots(view.history.latest):
+            return _executors_worth_having(plan, plan.executors, view, memory)
         for name in plan.replicas:
             for verdict in verdicts(view.history, name, memory):
                 if plan.replicas[name] > verdict.best.replicas:
@@ -207,6 +211,31 @@ def effect(memory: int = MEMORY) -> Guard:
         return plan
 
     return guard
+
+
+def _all_on_all_slots(latest: Snapshot) -> bool:
+    """Whether every operator runs on all slots, as queries do that are only watched."""
+    return latest.slots is not None and all(
+        s.replicas == latest.slots for s in latest.samples.values()
+    )
+
+
+def _executors_worth_having(plan: Plan, wanted: int, view: View, memory: int) -> Plan:
+    """As many as the operator needs that gains from the most slots; an operator about which nothing
+    is known may need all that are planned.
+    """
+    cores = max((h.capacity for h in view.history.latest.hosts or ()), default=0.0)
+    limits = [ceiling(view.history, n, memory) for n in view.topology.names]
+    known = [limit for limit in limits if limit is not None]
+    if not cores or len(known) < len(limits):
+        return plan
+    most = max(known, key=lambda limit: limit.best.replicas)
+    worth = math.ceil(most.best.replicas / cores)
+    if wanted <= worth:
+        return plan
+    why = f"held at {worth} executors: {most}".replace("replicas", "slots")
+    reason = f"{plan.reasons.get('', '')}; {why}".lstrip("; ")
+    return replace(plan, executors=worth, reasons={**plan.reasons, "": reason})
 
 
 def excluded_hours(start: int = 0, end: int = 0) -> Guard:

@@ -87,13 +87,23 @@ def full_throughput(history: History, name: str, memory: int = MEMORY) -> Mappin
             if steady and not settled.get(sample.replicas):
                 rates[sample.replicas] = []  # the window of the change says less than these
             if steady or not settled.get(sample.replicas):
-                rates.setdefault(sample.replicas, []).append(sample.processed / snapshot.window_s)
+                rates.setdefault(sample.replicas, []).append(_rate(sample, snapshot.window_s))
             settled[sample.replicas] = settled.get(sample.replicas, 0) + steady
         before = sample
     return {
         r: Full(r, sum(newest := found[-KEPT:]) / len(newest), settled[r])
         for r, found in rates.items()
     }
+
+
+def _rate(sample: Sample, window_s: float) -> float:
+    """Events/s of the batches one by one where they are known: whether one of them or two ended in
+    a window is chance.
+    """
+    seconds = sum(run.duration_s for run in sample.batch_runs)
+    if seconds <= 0:
+        return sample.processed / window_s
+    return sum(run.events for run in sample.batch_runs) / seconds
 
 
 def _at_work(sample: Sample, window_s: float) -> bool:

@@ -3,15 +3,16 @@ that add nothing are not kept, and nothing is processed later for it.
 """
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 import pytest
+from watched_query import WatchedQuery
 
 from foretide.apps import App, Service
 from foretide.load import Load
-from foretide.model import Decision, Snapshot
+from foretide.model import Decision, Host, Plan, Snapshot
 from foretide.sim.environment import Simulation
 from foretide.speedup import STEP
 from foretide.systems import SYSTEMS, system
@@ -126,6 +127,56 @@ def test_a_change_that_made_it_worse_is_taken_back_once() -> None:
     assert max(settled) < most
     assert len(set(settled)) == 1, settled
     assert any("replicas process less than" in r for r in run.reasons())
+
+
+class LockedQuery(WatchedQuery):
+    """Its tasks write to a table that two of them can write to at a time: on more slots each takes
+    longer, as much longer as there are more.
+    """
+
+    def window(self, window_s: float = 5.0, step_s: float = 0.1) -> Snapshot:
+        waits = max(1.0, min(self.executors, self.tasks) / 2)
+        self.per_event_s, self.per_task_s = 0.01 * waits, 0.02 * waits
+        hosts = tuple(Host(str(i), 1.0) for i in range(self.executors))
+        return replace(super().window(window_s, step_s), hosts=hosts)
+
+
+class Attached:
+    """Executors come and go as ``attach`` asks for them."""
+
+    def __init__(self, query: WatchedQuery) -> None:
+        self.query = query
+
+    def read(self, now: float) -> Snapshot:
+        return self.query.window(5.0)
+
+    def apply(self, plan: Plan) -> None:
+        assert plan.executors is not None
+        self.query.ask(plan.executors)
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_attach_asks_for_no_executors_that_add_nothing(check: bool) -> None:
+    """The load rises until two writers are too few: from then on every executor more waits."""
+    query = LockedQuery(lambda at: min(60.0 + at / 3, 300.0), limit=2000.0)
+    constants = {"target_s": 10.0, "max_executors": 16, "unit": "executors"}
+    environment = Attached(query)
+    loop = system("attach", planner_constants=constants).autoscaler(
+        query.topology, environment, environment, effect_check=check
+    )
+    decisions = [loop.step(5.0 * i) for i in range(1, 241)]
+    executors = [d.plan.executors for d in decisions if d.plan and d.plan.executors]
+    assert max(executors) >= 8
+    said = [
+        d.plan.reasons[""] for d in decisions if d.plan and "share is full" in d.plan.reasons[""]
+    ]
+    late = executors[-60:]
+    if not check:
+        assert not said
+        assert min(late) >= 8
+        return
+    assert "slots process no more than" in said[0]
+    assert float(np.median(late)) <= 4
 
 
 def test_where_nothing_is_shared_the_check_changes_nothing() -> None:

@@ -164,6 +164,7 @@ class Attachment:
                 ExecutorActuator(self.executors, guide=self.settings.mode == "guide"),
                 mode,
                 lambda decision: self._record(journal, learned, decision),
+                effect_check=True,
             )
             path = readable(learned_path(self.journal_path, chosen.planner), scaler.planner)
             with Learned(path, scaler.planner, SAVE_EVERY) as learned:

@@ -163,3 +163,18 @@ def test_who_is_left_out_is_told_as_it_is_written(tmp_path: Path) -> None:
         app, ["compare", "--app", "chain", "--systems", "srea", "--settings", str(mine)]
     )
     assert "left out: mine[deep]: it never planned" in result.stderr
+
+
+def test_a_load_that_never_needs_a_change_is_named_before_the_comparison(tmp_path: Path) -> None:
+    flat = tmp_path / "flat.csv"
+    flat.write_text("time,count\n" + "".join(f"{60 * i},60\n" for i in range(30)))
+    steep = tmp_path / "steep.csv"
+    steep.write_text("time,count\n" + "".join(f"{60 * i},{9000 * i}\n" for i in range(30)))
+    said = [
+        CliRunner().invoke(
+            app, ["compare", "--app", "chain", "--load", str(load), "--systems", "srea,static"]
+        )
+        for load in (flat, steep)
+    ]
+    assert [r.exit_code for r in said] == [0, 0]
+    assert ["there is nothing to scale" in r.stderr for r in said] == [True, False]

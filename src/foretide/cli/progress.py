@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from rich.console import Console
@@ -57,13 +57,13 @@ class Lines:
     >>> lines = Lines(print, lambda: next(clock))
     >>> lines("ds2", 10, 100)
     >>> lines("ds2", 50, 100)
-    ds2: 50 of 100 windows, about 6 s left
+    ds2: 50 of 100 windows, about 8 s left
     >>> lines("ds2", 60, 100)
     """
 
     write: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
-    _began: dict[str, float] = field(default_factory=dict)
+    _first: dict[str, tuple[float, int]] = field(default_factory=dict)
     _said: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -71,13 +71,14 @@ class Lines:
 
     def __call__(self, name: str, done: int, total: int) -> None:
         now = self.clock()
-        began = self._began.setdefault(name, now)
+        began, first = self._first.setdefault(name, (now, done))
         if now - self._said < EVERY_S:
             return
         self._said = now
-        left = (now - began) * (total - done) / max(1, done)
-        rest = f"about {duration(left)} left" if done < total else "computing its figures"
-        self.write(f"{name}: {done:,} of {total:,} windows, {rest}")
+        rest = ", computing its figures" if done >= total else ""
+        if first < done < total:  # the pace is known
+            rest = f", about {duration((now - began) * (total - done) / (done - first))} left"
+        self.write(f"{name}: {done:,} of {total:,} windows{rest}")
 
 
 def duration(seconds: float) -> str:
@@ -101,7 +102,12 @@ def estimates(
     clock: Callable[[], float] = time.monotonic,
     new_environment: comparing.NewEnvironment = comparing.simulator,
 ) -> dict[str, float]:
-    """Seconds that each system will take on the whole load, by its pace in the first windows."""
+    """Seconds that each system will take on the whole load, by its pace in the first windows. One
+    window before does not count: the first use of the simulator compiles it.
+    """
+    begin = scenario.load.first(scenario.window_s)
+    with suppress(ForetideError):
+        comparing.simulate(replace(scenario, load=begin), systems[0], None, new_environment)
     first = scenario.load.first(TRIED_WINDOWS * scenario.window_s)
     short, taken = replace(scenario, load=first), dict[str, float]()
     for system in systems:

@@ -27,7 +27,7 @@ from foretide.sim import compare as comparing
 from foretide.sim.fast import fast as cheap
 from foretide.systems import SYSTEMS, System
 from foretide.systems import system as named
-from foretide.wording import percent
+from foretide.wording import percent, plural
 
 AppOption = Annotated[
     str,
@@ -214,6 +214,7 @@ def _run(
     ]
     if options.pretrained is not None:
         systems = [_pretrained(s, options.pretrained, scenario.window_s) for s in systems]
+    note_if_alike(scenario, systems)
     if fast:
         systems = _cheaper(systems, scenario)
     warn_if_slow(scenario, systems, fast=fast)
@@ -236,6 +237,19 @@ def _run(
 def _pretrained(system: System, file: Path, window_s: float) -> System:
     changed, trained = with_file(system, file, window_s)
     return changed.remembering(trained.past.rates(window_s))
+
+
+def note_if_alike(scenario: comparing.Scenario, systems: list[System]) -> None:
+    """Say so before a comparison in which no system can differ."""
+    if len(systems) > 1 and all(need.max() == need.min() for need in scenario.needs().values()):
+        most = max(int(need.max()) for need in scenario.needs().values())
+        labelled(
+            "note:",
+            "yellow",
+            f"this load needs the same replicas all the time ({plural(most, 'replica')} per "
+            f"operator at most; its peak is {scenario.load.peak:,.0f} events/s): there is nothing "
+            "to scale. Try --scale 10, or --app runs/NAME for the twin of a pipeline of yours.",
+        )
 
 
 def _cheaper(systems: list[System], scenario: comparing.Scenario) -> list[System]:

@@ -23,8 +23,11 @@ from foretide.demo.tweets import (
     spam_score,
 )
 from foretide.errors import PipelineFailed
-from foretide.journal import read
+from foretide.figures.ahead import ahead
+from foretide.figures.record import RunRecord
+from foretide.journal import Run, read
 from foretide.load import Load
+from foretide.model import Decision
 from foretide.sim.environment import Simulation
 from foretide.sim.events.batch import BatchCosts
 from foretide.systems import system
@@ -163,9 +166,16 @@ def test_in_the_twin_the_demo_keeps_its_target(overhead_s: float) -> None:
     )
     promised = system(SYSTEM).promised(TARGET_LATENCY_S, SHARE)
     past = demo_past(0.0).before(0.0, WINDOW_S)
-    loop = promised.remembering(past).autoscaler(topology, twin, twin, mode="act")
+    book: list[Decision] = []
+    loop = promised.remembering(past).autoscaler(topology, twin, twin, "act", book.append)
     for window in range(1, int(len(counts) / WINDOW_S) + 1):
         loop.step(WINDOW_S * window)
     measured = twin.latencies_ms()
     assert measured is not None
     assert np.mean(measured[0] <= 1e3 * TARGET_LATENCY_S) >= 0.97
+    run = Run("tweets", SYSTEM, topology, WINDOW_S, 0.0, "act", TARGET_LATENCY_S)
+    foresight = ahead(RunRecord.of_journal(run, book))
+    assert foresight is not None
+    assert foresight.windows >= 30
+    assert foresight.share >= 0.5, str(foresight)
+    assert foresight.error_ratio <= 0.5, str(foresight)

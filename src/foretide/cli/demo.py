@@ -24,6 +24,8 @@ from foretide.demo import (
     balance,
     demo_folder,
 )
+from foretide.figures.ahead import ahead
+from foretide.figures.record import RunRecord
 from foretide.systems import system as named
 
 if TYPE_CHECKING:
@@ -120,5 +122,7 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int, edges: Edge
             ended=ended,
         )
     say(summary(ran, decisions))
+    if (foresight := ahead(RunRecord.of_journal(ran, decisions))) is not None:
+        say(str(foresight))
     say(balance(came_in, total, table.counts(), len(decisions) < steps))
     say(f"journal: {live.journal}; look again: foretide dashboard {folder}")

@@ -197,10 +197,27 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """An operator that changed hosts: ``source`` is empty where it sat anywhere before. It stood
+    still for ``standstill_s`` seconds: from the end of its last batch there (or from the request,
+    where that came later) to the start of its first batch on the new hosts.
+    """
+
+    operator: str
+    source: tuple[str, ...]
+    destination: tuple[str, ...]
+    standstill_s: float
+
+    def __post_init__(self) -> None:
+        _check_count("Move", "standstill_s", self.standstill_s)
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What the probe saw in the window that ended at ``at``. ``latency`` is end to end, of the
     events that left the topology. ``lead_s`` is the time from asking for capacity until it works,
-    ``slots`` how many task slots there are now; None where they are not known.
+    ``slots`` how many task slots there are now; None where they are not known. ``moves`` are the
+    operators that changed hosts in the window.
     """
 
     at: float
@@ -210,6 +227,7 @@ class Snapshot:
     latency: Latency | None = None
     lead_s: float | None = None
     slots: int | None = None
+    moves: tuple[Move, ...] = ()
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.at):

@@ -149,6 +149,11 @@ class System:
         return bool({"target_s", "t_max_s"} & set(PLANNERS.constants(self.planner)))
 
     @property
+    def places_operators(self) -> bool:
+        """Whether the planner names the hosts that operators run on."""
+        return "max_hosts" in PLANNERS.constants(self.planner)
+
+    @property
     def keeps_promises(self) -> bool:
         """Whether the planner plans for a share of the events within the target."""
         return "share" in PLANNERS.constants(self.planner)

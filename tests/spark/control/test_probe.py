@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from foretide.errors import NotReady
-from foretide.spark.control.probe import PipelineProbe
+from foretide.model import Host, Sample
+from foretide.spark.control.probe import PipelineProbe, loaded
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.edge.protocol import Manifest
-from foretide.spark.run.accounts import Accounts, Delivery, Inputs, Partial
+from foretide.spark.run.accounts import Accounts, Delivery, Inputs, Partial, Window
+from foretide.spark.run.placing import Placement
 from foretide.spark.worker.meter import Progress, Report
 from foretide.topology import Operator, Topology
 
@@ -29,6 +31,7 @@ class OneOperator:
         self.replicas = {"sql": 2}
         self.arrived: int | None = 0
         self.pipeline = Pipeline("one", trigger_s=2.0)
+        self.placement = Placement()
 
     def _outside(self, latest: Manifest, at: float) -> int | None:
         return self.arrived
@@ -127,3 +130,18 @@ def test_a_replica_works_from_the_next_batch_on_while_slots_are_free() -> None:
         running.done(10)
         snapshot = probe.read(10.0)
         assert (snapshot.slots, snapshot.lead_s) == (slots, lead_s)
+
+
+def test_loads_of_an_executor_are_those_of_the_tasks_that_ran_there() -> None:
+    reports = [
+        Report(0, 10, busy_s=4.0, executor="0"),
+        Report(1, 10, busy_s=1.0, executor="1"),
+        Report(2, 10, busy_s=2.0, executor="0"),
+    ]
+    window = Window([Delivery(Manifest(0, 0.0, 3), {"src": 30}, {}, reports)])
+    assert window.by_executor() == {"0": 6.0, "1": 1.0}
+    samples = {"a": Sample(30, 30, 0, 3, busy_s=7.0), "sql": Sample(5, 5, 0, 1, busy_s=3.0)}
+    hosts = (Host("0", 0.5, 2.0), Host("1", 0.25, 2.0))
+    first, second = loaded(hosts, samples, {"a": window.by_executor(), "sql": {}}, window_s=10.0)
+    assert first.loads == {"a": pytest.approx(0.6), "sql": pytest.approx(0.3)}
+    assert second.loads == {"a": pytest.approx(0.1), "sql": pytest.approx(0.15)}

@@ -16,7 +16,8 @@ log = logging.getLogger(__name__)
 
 class PipelineActuator:
     """Applies plans to one running pipeline. Executors = what the plan says, else as many as hold
-    the sum of all replicas.
+    the sum of all replicas. Operators move before the executors they leave are given back; a batch
+    under way ends where it began.
     """
 
     def __init__(self, running: Running, executors: ExecutorPool) -> None:
@@ -27,6 +28,8 @@ class PipelineActuator:
         slots = sum({**self.running.replicas, **plan.replicas}.values())
         total = plan.executors if plan.executors is not None else self.executors.wanted_for(slots)
         self.running.set_replicas(plan.replicas)
+        if plan.placement is not None:
+            self.running.placement.ask(plan.placement, self.executors.locations(plan.release))
         self.executors.request(max(1, total), plan.release)
 
     def resume(self) -> None:

@@ -95,6 +95,11 @@ class ExecutorPool:
         """Live executors that are not being given back."""
         return tuple(n for n in self.live() if n not in self._releasing)
 
+    def locations(self, but: Sequence[str] = ()) -> dict[str, str]:
+        """Spark's location of every live executor that is not being given back, by name."""
+        names = [n for n in self.names() if n not in but]
+        return {e.name: f"executor_{e.host}_{e.name}" for e in self.infos() if e.name in names}
+
     def wanted_for(self, slots: int) -> int:
         """Executors that hold this many slots.
 

@@ -30,6 +30,7 @@ class ExecutorInfo:
     cores: int
     task_s: float
     added_at: float
+    host: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,11 @@ class SparkJvm:
         active = self._context.statusStore().executorList(True)
         return [
             ExecutorInfo(
-                str(e.id()), int(e.totalCores()), self._task_s(e), e.addTime().getTime() / 1e3
+                str(e.id()),
+                int(e.totalCores()),
+                self._task_s(e),
+                e.addTime().getTime() / 1e3,
+                str(e.hostPort()).rpartition(":")[0],
             )
             for e in (active.apply(i) for i in range(active.size()))
         ]

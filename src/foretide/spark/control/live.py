@@ -36,6 +36,7 @@ from foretide.spark.control.java import check_java, java_has_ended, shielded
 from foretide.spark.control.lead_time import LeadTimes, default_path
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.declare.pipeline import Pipeline
+from foretide.spark.run.placing import SETTINGS
 from foretide.spark.run.running import Running
 from foretide.spark.run.sessions import session
 from foretide.systems import System
@@ -94,6 +95,7 @@ class LiveRun:
         queries have stopped. Without ``spark`` a session is made and stopped again.
         """
         own = spark is None
+        placing = SETTINGS if self.system.places_operators else {}
         if spark is None:
             check_java()
             with errors_to(self.folder / "spark.log"), shielded():
@@ -101,7 +103,7 @@ class LiveRun:
                     self.pipeline.name,
                     self.master,
                     self.short_run,
-                    self.spark_settings,
+                    {**placing, **self.spark_settings},
                     preload=self._preload(),
                 )
         try:

@@ -59,15 +59,16 @@ class PipelineProbe:
         for n, window in windows.items():
             came = (self._arrivals[n][0] - before[n][0], self._arrivals[n][1] - before[n][1])
             samples[n] = self._sample(n, window, waiting[n], came, task_s.get(n))
-        slots = self.executors.slots()
+        slots, span_s = self.executors.slots(), now - last_at
         return Snapshot(
             now,
-            now - last_at,
+            span_s,
             samples,
-            loaded(hosts, samples),
+            loaded(hosts, samples, {n: w.by_executor() for n, w in windows.items()}, span_s),
             self._end_to_end(windows),
-            self._lead_s(samples, now - last_at, slots),
+            self._lead_s(samples, span_s, slots),
             slots,
+            self.running.placement.moves(),
         )
 
     def _lead_s(self, samples: Mapping[str, Sample], window_s: float, slots: int) -> float | None:
@@ -131,17 +132,22 @@ class PipelineProbe:
         return latency(ages, counts, total_s, self.target_latency_s, mergeable=True)
 
 
-def loaded(hosts: Sequence[Host], samples: Mapping[str, Sample]) -> tuple[Host, ...]:
-    """Hosts with the cores each operator uses on them: an estimate, since Spark spreads the tasks
-    of all operators over all executors.
-
-    A host's used cores are divided in proportion to the operators' busy times.
+def loaded(
+    hosts: Sequence[Host],
+    samples: Mapping[str, Sample],
+    busy_s: Mapping[str, Mapping[str, float]],
+    window_s: float,
+) -> tuple[Host, ...]:
+    """Hosts with the cores each operator used on them: from the tasks that ran there. Of an
+    operator whose tasks do not say where they ran (a DataFrame function) it is an estimate: a share
+    of the host's used cores in proportion to the operators' busy times.
     """
-    busy_s = {n: s.busy_s or 0.0 for n, s in samples.items()}
-    total = sum(busy_s.values())
-    if not total:
-        return tuple(hosts)
-    return tuple(
-        replace(h, loads={n: h.utilization * h.capacity * b / total for n, b in busy_s.items()})
-        for h in hosts
-    )
+    vague = {n: s.busy_s or 0.0 for n, s in samples.items() if not busy_s.get(n)}
+    total = sum(s.busy_s or 0.0 for s in samples.values())
+    placed = []
+    for h in hosts:
+        loads = {n: on[h.name] / window_s for n, on in busy_s.items() if on.get(h.name, 0.0) > 0.0}
+        used = h.utilization * h.capacity
+        loads |= {n: used * b / total for n, b in vague.items() if b > 0.0}
+        placed.append(replace(h, loads=loads))
+    return tuple(placed)

@@ -118,6 +118,14 @@ class Window:
         busy_s = tuple(max(0.0, s.busy_s) for s in shares)
         return busy_s, tuple(max(0.0, float(s.processed)) for s in shares)
 
+    def by_executor(self) -> dict[str, float]:
+        """Busy seconds per executor, of the replicas that know where they ran."""
+        busy_s: dict[str, float] = {}
+        for report in (r for b in self.deliveries for r in b.reports):
+            if report.executor is not None:
+                busy_s[report.executor] = busy_s.get(report.executor, 0.0) + report.busy_s
+        return busy_s
+
     @property
     def scv_service(self) -> float | None:
         """Variance over squared mean of the sampled service times; None below ten samples."""

@@ -33,6 +33,7 @@ from foretide.spark.run.cutting import SLACK, cuts, grouped, spool
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
 from foretide.spark.run.output import OutputFolder
+from foretide.spark.run.placing import Placement, Seats
 from foretide.spark.run.runners import Outcome, Portion, runner_of
 from foretide.spark.run.stopping import Brake, CutOff
 from foretide.spark.worker.meter import Progress, Report, read_progress
@@ -58,6 +59,7 @@ class Facilities:
     output: OutputFolder
     ending: Callable[[], bool]
     failed: Callable[[str, Exception], PipelineFailed]
+    placement: Placement = field(default_factory=Placement)
 
 
 @dataclass(frozen=True)
@@ -311,6 +313,9 @@ class OperatorQuery:
             if not intake.files:
                 return
             frame = self._edge(frame.sparkSession, intake.files)
+        if (seats := self._seats()).executors:
+            self._run_seated(frame, seats, intake, run)
+            return
         if self._fits(intake) or not self._cuts:
             self._run_piece(frame, intake.size, intake, run)
             return
@@ -326,6 +331,26 @@ class OperatorQuery:
         for cut in cuts(spooled, limit):
             part = cut.frame(frame.sparkSession, frame.schema)
             self._run_piece(part, cut.events, intake, run)
+
+    def _seats(self) -> Seats:
+        """Where the replicas are to sit: nowhere in particular for DataFrame functions, which Spark
+        places, and on edges that executors do not read from a disk.
+        """
+        able = self.wired.step.kind != "frame" and self._use.folder.edges.shares_disk
+        return self._use.placement.seats(self.name) if able else Seats()
+
+    def _run_seated(self, frame: DataFrame, seats: Seats, intake: Intake, run: BatchRun) -> None:
+        """Run the whole batch on the executors that the plan names: their tasks read its files."""
+        files = tuple(p.name for p in intake.files)
+        if self.wired.sources:
+            limit = self._use.limits.of(self.name)
+            spooled = spool(frame, run.staging / "spool", limit, 1)
+            self._count(intake, sum(n for _, n in spooled))
+            files = tuple(str(path) for path, _ in spooled)
+        if files:
+            self._use.placement.began(self.name, seats, time.time())
+            self._run_piece(frame, intake.size, intake, run, files, seats)
+            self._use.placement.ended(self.name, time.time())
 
     @property
     def _cuts(self) -> bool:
@@ -353,7 +378,13 @@ class OperatorQuery:
             self.outside.counted(intake.batch, sources)
 
     def _run_piece(
-        self, frame: DataFrame, events: int | None, intake: Intake, run: BatchRun
+        self,
+        frame: DataFrame,
+        events: int | None,
+        intake: Intake,
+        run: BatchRun,
+        files: tuple[str, ...] = (),
+        seats: Seats | None = None,
     ) -> None:
         """Run some of the batch's events, write what comes of them, and learn how long it took."""
         replicas = self.in_flight = self._use.replicas[self.name]
@@ -362,7 +393,14 @@ class OperatorQuery:
         run.reporting = str(reports / f"{intake.batch}.{len(run.outcomes)}-")
         begun = time.perf_counter()
         outcome = self._runner.run(
-            Portion(frame, replicas, intake.logged_at, run.reporting),
+            Portion(
+                frame,
+                replicas,
+                intake.logged_at,
+                run.reporting,
+                files,
+                seats.of(replicas) if seats else (),
+            ),
             lambda result: self.channels.write(result, self.outbox, run.staging, per_file),
         )
         spent_s = time.perf_counter() - begun

@@ -20,9 +20,11 @@ from pyspark.sql.types import StructType
 from foretide.balance.grouping import Grouping, cost_learner
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.wiring import Wired, apply_frame
+from foretide.spark.run.placing import placed_frame
 from foretide.spark.worker.columns import STAMP
 from foretide.spark.worker.meter import Report, Reports
 from foretide.spark.worker.partitioning import spread
+from foretide.spark.worker.placed import Deal, run_placed
 from foretide.spark.worker.tasks import Work, run_batches, run_events
 
 Write = Callable[[DataFrame], None]
@@ -31,13 +33,16 @@ Write = Callable[[DataFrame], None]
 @dataclass(frozen=True)
 class Portion:
     """Events to run at once on ``replicas`` tasks. ``arrived_at`` stamps those that carry no stamp;
-    ``progress`` is the prefix of the files in which tasks report on the way.
+    ``progress`` is the prefix of the files in which tasks report on the way. Where replicas sit on
+    chosen executors, ``locations`` has Spark's name of each one's and ``files`` hold the events.
     """
 
     frame: DataFrame
     replicas: int
     arrived_at: float
     progress: str
+    files: tuple[str, ...] = ()
+    locations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,9 +88,15 @@ class TaskRunner:
     def run(self, portion: Portion, write: Write) -> Outcome:
         self._assigning_s.value, self._reports.value = 0.0, {}
         frame, replicas = portion.frame, portion.replicas
-        placed = spread(frame, self._grouping, replicas, self._by, self._assigning_s.add)
         work = replace(self._work, arrived_at=portion.arrived_at, progress=portion.progress)
-        write(placed.mapInArrow(self._body(work, self._reports.add), self._written))
+        body = self._body(work, self._reports.add)
+        if portion.locations:
+            schema = to_arrow_schema(frame.schema, timezone="UTC")
+            body = run_placed(body, Deal(replicas, self._grouping, self._by, schema))
+            placed = placed_frame(frame.sparkSession, portion.files, portion.locations)
+        else:
+            placed = spread(frame, self._grouping, replicas, self._by, self._assigning_s.add)
+        write(placed.mapInArrow(body, self._written))
         reports = sorted(self._reports.value.values(), key=lambda r: r.replica)
         grouping_s = self._assigning_s.value + sum(r.learning_s for r in reports)
         return Outcome(sum(r.processed for r in reports), reports, grouping_s)

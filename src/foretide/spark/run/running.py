@@ -34,6 +34,7 @@ from foretide.spark.run.failures import explain
 from foretide.spark.run.folder import RunFolder
 from foretide.spark.run.limits import Limits
 from foretide.spark.run.output import Gathered, OutputFolder
+from foretide.spark.run.placing import Placement
 from foretide.spark.run.query import Facilities, OperatorQuery
 from foretide.spark.run.renaming import check_names
 from foretide.spark.run.sessions import missing_settings
@@ -70,6 +71,7 @@ class Running:
         self.spark = spark
         self.grouping = GROUPINGS[grouping].name
         self.queries: dict[str, OperatorQuery] = {}
+        self.placement = Placement()
         self.output = OutputFolder(spark, Path())
         wired = wire(pipeline, spark)
         channels = {n: outgoing.declared(pipeline, spark, w) for n, w in wired.items()}
@@ -152,6 +154,7 @@ class Running:
             self.output,
             lambda: self.ending,
             self.failed,
+            self.placement,
         )
 
     def _inputs(self, wired: Wired) -> Inputs:

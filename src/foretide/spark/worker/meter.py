@@ -18,6 +18,7 @@ import pyarrow as pa
 from pyspark import AccumulatorParam, TaskContext
 
 from foretide.spark.worker.columns import KEY, STAMP
+from foretide.spark.worker.executor import executor_name
 from foretide.spark.worker.stamps import summary
 
 # Imports numba, which a worker needs only for a grouping that compiles code.
@@ -31,7 +32,7 @@ PROGRESS_S = 1.0
 @dataclass
 class Report:
     """What one replica did in one batch. ``times`` are seconds of the sampled events, ``stamps`` at
-    most a few hundred of them.
+    most a few hundred of them; ``executor`` is where it ran, None where that is unknown.
     """
 
     replica: int
@@ -46,6 +47,7 @@ class Report:
     costs: bytes | None = None
     expected_s: float = 0.0
     learning_s: float = 0.0
+    executor: str | None = None
 
 
 class Reports(AccumulatorParam[dict[int, Report]]):
@@ -87,7 +89,10 @@ class TaskMeter:
 
     def __init__(self, learner: CostLearner | None, progress: str | None = None) -> None:
         context = TaskContext.get()
-        self.report = Report(context.partitionId() if context else 0)
+        self.report = Report(
+            context.partitionId() if context else 0,
+            executor=executor_name() if context else None,
+        )
         self._file = None if progress is None else f"{progress}{self.report.replica}"
         self._batch_at = perf_counter()
         self._next_at = self._batch_at + PROGRESS_S

@@ -19,7 +19,8 @@ from foretide.apps import app as app_named
 from foretide.history import History
 from foretide.load import Load
 from foretide.model import Snapshot
-from foretide.plan.drs import Drs, total_sojourn_s
+from foretide.plan.drs import Drs
+from foretide.quantities import sojourn_sum_s
 from foretide.spark import Running, session
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.probe import PipelineProbe
@@ -89,7 +90,7 @@ def report(running: Running, parts: list[list[Snapshot]], second: dict[str, int]
                 f"  {name:10} {label:14} {k:3} replicas: {real:.2f} s on Spark, {said:.2f} s "
                 f"modelled: {said / real - 1:+.1%}"
             )
-    real = mean([total_sojourn_s(s) for s in parts[1]])
+    real = mean([sojourn_sum_s(s.samples) for s in parts[1]])
     said = network.sojourn_s([second[n] for n in running.topology.names])
     print(
         f"sum of sojourns with the other replicas: {real:.2f} s on Spark, {said:.2f} s modelled: "

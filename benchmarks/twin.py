@@ -1,91 +1,178 @@
-"""The simulator as a twin of a real Spark run: calibrated on the first half of a recorded run,
-asked for the second half's latency.
+"""The simulator as a twin of real Spark runs: calibrated on the first half of a run, asked for the
+second half, on five apps at several loads.
 
-python benchmarks/twin.py [--keep JOURNAL]    about four minutes; needs Java
-python benchmarks/twin.py --from JOURNAL      the same with a run recorded before
+python benchmarks/twin.py [--apps chain,split,loop,stateful,hosts] [--loads 10,20,30] [--seconds 60]
+python benchmarks/twin.py --from FOLDER       the same with runs recorded before (--keep FOLDER)
+
+Every app runs live under one system. The twin of its first half replays the load and the replicas
+of the second one: mean latency end to end. The same system, run in the twin under the load as it
+came, chooses replicas, compared with those it chose on Spark. About 90 s for an app at a load;
+needs Java.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from _chain import chain
 
-from foretide.journal import Run, read
+from foretide.apps import App, Service
+from foretide.apps import app as app_named
+from foretide.errors import ForetideError
+from foretide.journal import read
 from foretide.load import Load
-from foretide.model import Decision, Snapshot
-from foretide.sim.calibrate import fitted
+from foretide.model import Snapshot
+from foretide.sim.calibrate import Twin, fitted, load_of
+from foretide.spark import session
 from foretide.spark.control.live import LiveRun
-from foretide.systems import system
+from foretide.spark.declare.described import described
+from foretide.systems import System, system
+from foretide.topology import Operator, Topology
 
-TRIGGER_S, WINDOW_S, WARM_UP_S = 2.0, 10.0, 40.0
+TRIGGER_S, WINDOW_S, WARM_UP_S = 1.0, 3.0, 24.0
+SYSTEM = system("ds2")
 
 
-def mean_latency_ms(windows: Sequence[Snapshot]) -> float:
-    left = [s.latency for s in windows if s.latency]
-    return sum(x.mean_ms * x.count for x in left) / sum(x.count for x in left)
+def stateful() -> App:
+    """A chain whose second operator is grouped by key, with unequal keys."""
+    chain = app_named("chain")
+    operators = (Operator("first"), Operator("second", inputs=("first",), stateful=True))
+    service = {"first": Service(0.05), "second": Service(0.08)}
+    return replace(chain, name="by-key", topology=Topology(operators), service=service)
+
+
+APPS = {
+    "chain": lambda: app_named("chain"),
+    "split": lambda: app_named("two-paths"),
+    "loop": lambda: app_named("loop-back"),
+    "stateful": stateful,
+    "hosts": lambda: app_named("vld"),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One app at one load: seconds on Spark and foretold, replicas on Spark and in the twin."""
+
+    name: str
+    rate: float
+    real_s: float
+    foretold_s: float
+    real: dict[str, int]
+    chosen: dict[str, int]
+
+    @property
+    def error(self) -> float:
+        return self.foretold_s / self.real_s - 1
+
+    @property
+    def apart(self) -> int:
+        return max(abs(self.real[n] - self.chosen[n]) for n in self.real)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=3.0)
-    parser.add_argument("--keep", type=Path, help="keep the journal of the run here")
-    parser.add_argument(
-        "--from", dest="recorded", type=Path, help="do not run Spark: take this journal"
-    )
+    parser.add_argument("--apps", default=",".join(APPS))
+    parser.add_argument("--loads", default="10,20,30")
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each run, past the warm-up")
+    parser.add_argument("--keep", type=Path, help="keep the journals of the runs here")
+    parser.add_argument("--from", dest="recorded", type=Path, help="take the journals kept here")
     given = parser.parse_args()
-    recorded, decisions = (
-        read(given.recorded) if given.recorded else run_on_spark(given.minutes, given.keep)
-    )
-    report(recorded, decisions)
+    rates = [float(r) for r in given.loads.split(",")]
+    cases = [(name, rate) for name in given.apps.split(",") for rate in rates]
+    if given.recorded:
+        report(cases, given.recorded)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = given.keep or Path(scratch)
+        record(cases, folder, given.seconds)
+        report(cases, folder)
 
 
-def run_on_spark(minutes: float, keep: Path | None) -> tuple[Run, list[Decision]]:
-    windows = int(minutes * 60 / WINDOW_S)
-    seconds = np.arange(int(WARM_UP_S + windows * WINDOW_S) + 60)
-    load = Load("two waves", 45 + 25 * np.sin(2 * np.pi * seconds / 90))
-    chosen = system("static", planner_constants={"replicas": 6})
-    with tempfile.TemporaryDirectory() as folder:
-        run = LiveRun(
-            chain(load, trigger_s=TRIGGER_S),
-            chosen,
-            Path(folder),
-            mode="act",
-            window_s=WINDOW_S,
-            short_run=True,
-        )
-        found = run.go(steps=windows + int(WARM_UP_S / WINDOW_S))
-        if keep is not None:
-            shutil.copy(run.journal, keep)
-    return found
+def journal_of(folder: Path, name: str, rate: float) -> Path:
+    return folder / f"{name}-{rate:g}" / "journal.jsonl"
 
 
-def report(recorded: Run, decisions: Sequence[Decision]) -> None:
-    seen = [d.snapshot for d in decisions if d.snapshot is not None][int(WARM_UP_S / WINDOW_S) :]
-    half = len(seen) // 2
-    first, second = seen[:half], seen[half:]
-    twin = fitted(recorded.topology, first, TRIGGER_S)
-    print(
-        f"{len(seen)} windows of {WINDOW_S:.0f} s on Spark, six replicas per operator, after "
-        f"{WARM_UP_S:.0f} s of warm-up"
-    )
-    for name, service in twin.app.service.items():
+def record(cases: Sequence[tuple[str, float]], folder: Path, seconds: float) -> None:
+    spark = session("twin", master="local[32]", short_run=True)
+    steps = round((WARM_UP_S + seconds) / WINDOW_S)
+    for name, rate in cases:
+        load = Load("level", np.full(int(WARM_UP_S + seconds + 60), rate / visits(APPS[name]())))
+        pipeline = described(APPS[name](), load, trigger_s=TRIGGER_S)
+        place = journal_of(folder, name, rate).parent
+        LiveRun(pipeline, SYSTEM, place, "act", WINDOW_S).go(steps=steps, spark=spark)
+    spark.stop()
+
+
+def visits(app: App) -> float:
+    """Visits of the busiest operator per event: a load counts what comes to that one."""
+    return max(app.visits().values())
+
+
+def report(cases: Sequence[tuple[str, float]], folder: Path) -> None:
+    print(f"{'app':10}{'load/s':>8}{'Spark s':>9}{'twin s':>8}{'error':>8}   replicas Spark / twin")
+    rows = []
+    for name, rate in cases:
+        if not journal_of(folder, name, rate).exists():
+            continue
+        try:
+            row = compared(name, rate, journal_of(folder, name, rate))
+        except ForetideError as error:
+            print(f"{name:10}{rate:8g}   not comparable: {error}")
+            continue
+        rows.append(row)
+        replicas = " ".join(f"{n} {k}/{row.chosen[n]}" for n, k in row.real.items())
+        latency = f"{row.real_s:9.2f}{row.foretold_s:8.2f}{row.error:+8.0%}"
+        print(f"{name:10}{rate:8g}{latency}   {replicas}")
+    if rows:
+        near = sum(abs(r.error) <= 0.15 for r in rows)
+        same = sum(r.apart <= 1 for r in rows)
         print(
-            f"  {name:8} {1e3 * service.mean_s:7.2f} ms per event, "
-            f"{twin.costs.overheads_s[name]:.2f} s per batch"
+            f"{near} of {len(rows)} within 15 %, median error "
+            f"{np.median([abs(r.error) for r in rows]):.0%}; replicas within 1 in {same}"
         )
-    real, foretold = mean_latency_ms(second), mean_latency_ms(twin.replay(seen)[half:])
-    print(
-        f"second half, mean latency: {real:.0f} ms on Spark, {foretold:.0f} ms foretold: "
-        f"{foretold / real - 1:+.1%} (target: within 25 %)"
-    )
+
+
+def compared(name: str, rate: float, journal: Path) -> Row:
+    run, decisions = read(journal)
+    seen = [d.snapshot for d in decisions if d.snapshot is not None]
+    seen = seen[int(WARM_UP_S / WINDOW_S) :]
+    half = len(seen) // 2
+    twin = fitted(run.topology, seen[:half], TRIGGER_S)
+    foretold = twin.replay(seen)[half:]
+    chosen = chosen_in(twin, seen, SYSTEM)
+    real = {n: usual([s.samples[n].replicas for s in seen[half:]]) for n in run.topology.names}
+    return Row(name, rate, mean_s(seen[half:]), mean_s(foretold), real, chosen)
+
+
+def chosen_in(twin: Twin, seen: Sequence[Snapshot], chooser: System) -> dict[str, int]:
+    """The replicas that the system usually has in the second half when it runs in the twin."""
+    names = twin.app.topology.names
+    first = {n: max(1, seen[0].samples[n].replicas) for n in names}
+    load = load_of(twin.app.topology, seen)
+    environment = twin.environment(load, replicas=first)
+    loop = chooser.autoscaler(twin.app.topology, environment, environment)
+    kept = []
+    for i in range(1, len(seen) + 1):
+        snapshot = loop.step(i * load.interval_s).snapshot
+        if snapshot is not None and i > len(seen) // 2:
+            kept.append(snapshot)
+    return {n: usual([s.samples[n].replicas for s in kept]) for n in names}
+
+
+def usual(counts: Sequence[int]) -> int:
+    return int(np.median(counts))
+
+
+def mean_s(windows: Sequence[Snapshot]) -> float:
+    left = [s.latency for s in windows if s.latency]
+    return sum(x.mean_ms * x.count for x in left) / sum(x.count for x in left) / 1e3
 
 
 if __name__ == "__main__":

@@ -217,7 +217,10 @@ class Snapshot:
     """What the probe saw in the window that ended at ``at``. ``latency`` is end to end, of the
     events that left the topology. ``lead_s`` is the time from asking for capacity until it works,
     ``slots`` how many task slots there are now; None where they are not known. ``moves`` are the
-    operators that changed hosts in the window.
+    operators that changed hosts in the window. ``completion`` is how long inputs took until all
+    that came of them was done, counted per input; ``latency`` counts every event that left.
+    ``sojourn_sum_s`` is the sum of the times that an input and all that came of it spent at the
+    operators, which is longer than completion where branches run side by side.
     """
 
     at: float
@@ -228,6 +231,8 @@ class Snapshot:
     lead_s: float | None = None
     slots: int | None = None
     moves: tuple[Move, ...] = ()
+    completion: Latency | None = None
+    sojourn_sum_s: float | None = None
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.at):
@@ -240,6 +245,7 @@ class Snapshot:
                 "> 0"
             )
         _check_count("Snapshot", "lead_s", self.lead_s)
+        _check_count("Snapshot", "sojourn_sum_s", self.sojourn_sum_s)
         _check_count("Snapshot", "slots", self.slots)
 
     def check(self, topology: Topology) -> Snapshot:

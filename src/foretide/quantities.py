@@ -8,14 +8,14 @@ cannot show different numbers for the same windows. Knows records and arrays onl
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from foretide import sketch as sketches
-from foretide.model import Array, Latency, Prices, Sketch, WindowPrices
+from foretide.model import Array, Latency, Prices, Sample, Sketch, WindowPrices
 
 Counts = npt.NDArray[np.int64]
 QUANTILES = (0.5, 0.9, 0.99)
@@ -172,3 +172,14 @@ def _distribution(parts: Sequence[Latency]) -> tuple[Sketch | None, list[float]]
         return (parts[0].sketch if len(parts) == 1 else None), tops
     whole = sketches.merged(kept)
     return whole, sketches.quantiles(whole, QUANTILES)
+
+
+def sojourn_sum_s(samples: Mapping[str, Sample]) -> float | None:
+    """Seconds that an input and all that came of it spent queued and served, summed (DRS, equation
+    4, as measured); None where some operator with events does not know its sojourn times.
+    """
+    load = sum(s.offered or 0.0 for s in samples.values())
+    reached = [s for s in samples.values() if s.arrived > 0]
+    if load <= 0 or any(s.sojourn_s is None for s in reached):
+        return None
+    return sum(s.arrived * (s.sojourn_s or 0.0) for s in reached) / load

@@ -18,6 +18,7 @@ from foretide.figures.record import RunRecord, end_to_end
 from foretide.figures.saving import against_static_peak, saving
 from foretide.journal import Run
 from foretide.model import Decision, Latency, Outcome
+from foretide.quantities import merged_latency
 from foretide.wording import percent, plural
 
 OUTCOMES: dict[Outcome, str] = {
@@ -165,5 +166,12 @@ def summary(run: Run, decisions: Sequence[Decision]) -> str:
         lines.append(
             f"End-to-end latency: mean {result.latency_mean_ms / 1e3:.1f} s, p90 of the worst "
             f"window {worst_s:.1f} s{within}."
+        )
+    if completed := merged_latency([s.completion for s in record.snapshots]):
+        sums = [s.sojourn_sum_s for s in record.snapshots if s.sojourn_sum_s is not None]
+        total = f"; sum of sojourns: mean {sum(sums) / len(sums):.1f} s" if sums else ""
+        lines.append(
+            f"Completion of an input and all that came of it: mean "
+            f"{completed.mean_ms / 1e3:.1f} s, p90 {completed.p90_ms / 1e3:.1f} s{total}."
         )
     return "\n".join(lines)

@@ -47,6 +47,8 @@ def _snapshot(parts: Sequence[Snapshot]) -> Snapshot:
         merged_latency([p.latency for p in parts]),
         lead_s=_last([p.lead_s for p in parts]),
         slots=_last([p.slots for p in parts]),
+        moves=tuple(m for p in parts for m in p.moves),
+        completion=merged_latency([p.completion for p in parts]),
     )
 
 

@@ -14,8 +14,9 @@ from foretide.history import History
 from foretide.load import Load, load
 from foretide.model import Decision
 from foretide.papers.paper import Cell, Claim, PublishedTable, Row
-from foretide.plan.drs import Drs, DrsSettings, total_sojourn_s
+from foretide.plan.drs import Drs, DrsSettings
 from foretide.plan.processors import QueueNetwork, Station, assign_processors
+from foretide.quantities import sojourn_sum_s
 from foretide.sim.environment import Simulation
 
 Allocation = tuple[int, ...]
@@ -65,7 +66,7 @@ def measured(
         for i in range(1, minutes + 1):
             snapshot = environment.read(i * MINUTE_S)
             history.append(snapshot)
-            seen = total_sojourn_s(snapshot)
+            seen = sojourn_sum_s(snapshot.samples)
             if i > 1 and seen is not None:
                 times.append(seen)
     return history, float(np.mean(times)), float(np.std(times))
@@ -124,7 +125,9 @@ def looped(
 def sojourns_ms(decisions: Sequence[Decision], first: int, last: int) -> float | None:
     """Mean over the minutes first to last, counted from 1."""
     seen = [
-        total_sojourn_s(d.snapshot) for d in decisions[first - 1 : last] if d.snapshot is not None
+        sojourn_sum_s(d.snapshot.samples)
+        for d in decisions[first - 1 : last]
+        if d.snapshot is not None
     ]
     known = [s for s in seen if s is not None]
     return float(np.mean(known)) * 1e3 if known else None

@@ -22,7 +22,8 @@ from foretide.plan.batch_network import BatchNetwork, BatchStation
 from foretide.plan.flow import Flow
 from foretide.plan.need import known_service_time_s
 from foretide.plan.processors import QueueNetwork, Station
-from foretide.plan.queueing import network_sojourn_s, variability
+from foretide.plan.queueing import variability
+from foretide.quantities import sojourn_sum_s
 from foretide.topology import Topology
 
 Network = QueueNetwork | BatchNetwork
@@ -178,7 +179,7 @@ class Drs:
             and snapshot.latency.count > 0
         ):
             return snapshot.latency.mean_ms / 1e3
-        return total_sojourn_s(snapshot)
+        return sojourn_sum_s(snapshot.samples)
 
     def _choose(
         self, network: Network, running: tuple[int, ...], measured_s: float | None
@@ -271,16 +272,3 @@ class Drs:
             for name, s, k in zip(topology.names, stations, target, strict=True)
         }
         return Plan(dict(zip(topology.names, target, strict=True)), {**reasons, "": why})
-
-
-def total_sojourn_s(snapshot: Snapshot) -> float | None:
-    """Seconds that an event from outside and all that came of it spent queued and served (DRS,
-    equation 4, as measured).
-    """
-    load = sum(s.offered or 0.0 for s in snapshot.samples.values())
-    samples = [s for s in snapshot.samples.values() if s.arrived > 0]
-    if load <= 0 or any(s.sojourn_s is None for s in samples):
-        return None
-    return network_sojourn_s(
-        [s.arrived for s in samples], [s.sojourn_s or 0.0 for s in samples], load
-    )

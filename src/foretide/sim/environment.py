@@ -16,6 +16,7 @@ from foretide.apps import App
 from foretide.errors import ActuationError, InvalidConfig, NotReady, unknown
 from foretide.load import Load
 from foretide.model import Array, Host, Latency, Plan, Sample, Snapshot
+from foretide.quantities import sojourn_sum_s
 from foretide.sim.codes import grouping_code
 from foretide.sim.events.batch import BatchCosts
 from foretide.sim.events.queues import QueueModel
@@ -49,7 +50,11 @@ class SimulationSettings:
 
 
 class Model(Protocol):
-    """What an engine must do. Operators are numbered in the topology's order."""
+    """What an engine must do. Operators are numbered in the topology's order; ``completion`` is
+    that of the last measured window.
+    """
+
+    completion: Latency | None
 
     def advance(self, until: float) -> None: ...
 
@@ -195,6 +200,8 @@ class Simulation:
             latency,
             lead_s=change.lead_s,
             slots=change.slots(self._requests, now),
+            completion=self._model.completion,
+            sojourn_sum_s=sojourn_sum_s(samples),
         )
 
     def _advance(self, until: float) -> None:

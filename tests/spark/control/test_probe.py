@@ -14,6 +14,7 @@ from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.edge.protocol import Manifest
 from foretide.spark.run.accounts import Accounts, Delivery, Inputs, Partial, Window
 from foretide.spark.run.placing import Placement
+from foretide.spark.run.trees import Trees
 from foretide.spark.worker.meter import Progress, Report
 from foretide.topology import Operator, Topology
 
@@ -32,6 +33,7 @@ class OneOperator:
         self.arrived: int | None = 0
         self.pipeline = Pipeline("one", trigger_s=2.0)
         self.placement = Placement()
+        self.trees: Trees | None = None
 
     def _outside(self, latest: Manifest, at: float) -> int | None:
         return self.arrived

@@ -42,9 +42,15 @@ def test_every_app_becomes_a_pipeline_with_its_topology(name: str) -> None:
 def test_visits_are_the_description_s(spark: SparkSession, tmp_path: Path, name: str) -> None:
     wanted = quick(app(name))
     burst = Load("burst", np.array([float(EVENTS)]), 1.0)
-    with Running(described(wanted, burst), spark, tmp_path) as running:
+    pipeline = described(wanted, burst)
+    pipeline.sample_every = 1
+    with Running(pipeline, spark, tmp_path) as running:
         running.wait(120)
         came = {n: running.accounts.consumed(n) for n in wanted.topology.names}
+        assert running.trees is not None
+        completed = running.trees.take()
+    assert completed is not None
+    assert completed.count == EVENTS, "every input is completed once, whatever came of it"
     for operator, visits in wanted.visits().items():
         deviation = np.sqrt(EVENTS * visits)
         assert abs(came[operator] - EVENTS * visits) < 4 * deviation

@@ -99,7 +99,7 @@ def _start_batch(s: Any, op: int, now: float) -> None:
         job = pop(s, base)
         if now - s.jobs[job].entered > s.clock[TIMEOUT_S]:
             s.w_ops[op].dropped += 1.0
-            free_job(s, job)
+            free_job(s, job, now)
             continue
         slot = base + choose(s, op, s.jobs[job].value, now)
         drawn = draw_service(s, op, s.jobs[job].value)

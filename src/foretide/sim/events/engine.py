@@ -47,7 +47,7 @@ def _dropped(s: Any, op: int, slot: int, job: int, now: float) -> bool:
         return False
     s.w_ops[op].dropped += 1.0
     served(s, op, slot, s.jobs[job].value, (0.0, now))
-    free_job(s, job)
+    free_job(s, job, now)
     return True
 
 

@@ -12,6 +12,9 @@ from foretide.jit import lean_inner as inner
 from foretide.sim.events.rng import WORK, exponential, uniform
 from foretide.sim.events.state import (
     BY_VALUE,
+    COMPLETED,
+    COMPLETED_WITHIN,
+    COMPLETION_S,
     DONE,
     EXPONENTIAL,
     FIXED,
@@ -31,12 +34,37 @@ def new_job(s: Any, entered: float, value: int) -> Any:
     s.count[FREE_LEFT] -= 1
     s.jobs[job].entered = entered
     s.jobs[job].value = value
+    s.jobs[job].kin_after = job
+    s.jobs[job].kin_before = job
     return job
 
 
 @inner
-def free_job(s: Any, job: int) -> None:
-    """Back into the pool."""
+def _new_child(s: Any, parent: int) -> Any:
+    """Another job of the same input."""
+    child = new_job(s, s.jobs[parent].entered, s.jobs[parent].value)
+    after = s.jobs[parent].kin_after
+    s.jobs[child].kin_before = parent
+    s.jobs[child].kin_after = after
+    s.jobs[after].kin_before = child
+    s.jobs[parent].kin_after = child
+    return child
+
+
+@inner
+def free_job(s: Any, job: int, now: float) -> None:
+    """Back into the pool. The last job of an input completes it, also when that job was dropped."""
+    after, before = s.jobs[job].kin_after, s.jobs[job].kin_before
+    if after == job:
+        took_s = now - s.jobs[job].entered
+        s.w_trees[COMPLETED] += 1.0
+        s.w_trees[COMPLETION_S] += took_s
+        if took_s <= s.clock[TARGET_S]:
+            s.w_trees[COMPLETED_WITHIN] += 1.0
+        s.tree_ages[age_bin(took_s)] += 1
+    else:
+        s.jobs[before].kin_after = after
+        s.jobs[after].kin_before = before
     s.jobs[job].next = s.count[FREE]
     s.count[FREE] = job
     s.count[FREE_LEFT] += 1
@@ -153,18 +181,18 @@ def emit(s: Any, op: int, job: int, now: float) -> int:
             s.jobs[job].next = NONE
             return job
         note_left(s, job, now)
-        free_job(s, job)
+        free_job(s, job, now)
         return NONE
     head = NONE
     for edge in range(s.ops[op].edges, s.ops[op].edges_end):
         n = _copies(s, edge)
         s.w_edge[edge] += n
         for _ in range(n):
-            child = job if head == NONE else new_job(s, s.jobs[job].entered, s.jobs[job].value)
+            child = job if head == NONE else _new_child(s, job)
             s.jobs[child].to = s.edge_to[edge]
             s.jobs[child].next = head
             head = child
     if head == NONE:
         note_left(s, job, now)
-        free_job(s, job)
+        free_job(s, job, now)
     return head

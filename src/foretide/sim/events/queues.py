@@ -84,6 +84,7 @@ class QueueModel:
         if costs is not None:
             costs.write(self.state, app)
         self._window: list[Any] = []
+        self.completion: Latency | None = None
         self._edges = [(p, c) for p in app.topology.names for c in app.topology.successors(p)]
 
     def advance(self, until: float) -> None:
@@ -147,9 +148,10 @@ class QueueModel:
             for i, name in enumerate(self.app.topology.names)
         }
         seen = self._hosts(window_s, hosts)
+        self.completion = self._completion()
         close_groups(s, window_s)
         self._python.close_window(window_s)
-        for counted in (s.w_ops, s.w_slots, s.w_edge, s.ages):
+        for counted in (s.w_ops, s.w_slots, s.w_edge, s.ages, s.w_trees, s.tree_ages):
             counted[...] = 0
         return samples, latency(left, target_s=self.target_s), seen
 
@@ -180,11 +182,19 @@ class QueueModel:
         )
 
     def _ages(self, i: int, w: dict[str, float]) -> Latency:
-        cumulated = np.cumsum(self.state.ages[i])
-        at = np.searchsorted(cumulated, np.ceil(np.array([0.5, 0.9, 0.99]) * w["processed"]))
+        return self._latency(self.state.ages[i], w["processed"], w["age"], w["within"])
+
+    def _completion(self) -> Latency | None:
+        """How long the inputs that were completed in the window took: every one of them."""
+        count, total_s, within = self.state.w_trees.tolist()
+        return self._latency(self.state.tree_ages, count, total_s, within) if count else None
+
+    def _latency(self, histogram: Any, count: float, total_s: float, within: float) -> Latency:
+        cumulated = np.cumsum(histogram)
+        at = np.searchsorted(cumulated, np.ceil(np.array([0.5, 0.9, 0.99]) * count))
         p50, p90, p99 = _MIDDLES_MS[np.minimum(at, len(_MIDDLES_MS) - 1)].tolist()
-        within = w["within"] if np.isfinite(self.state.clock[TARGET_S]) else None
-        return Latency(w["processed"], w["age"] / w["processed"] * 1e3, p50, p90, p99, within)
+        known = within if np.isfinite(self.state.clock[TARGET_S]) else None
+        return Latency(count, total_s / count * 1e3, p50, p90, p99, known)
 
     def _hosts(self, window_s: float, names: Mapping[int, str]) -> tuple[Host, ...]:
         s, measured = self.state, []

@@ -36,8 +36,9 @@ def _record(**fields: str) -> np.dtype[Any]:
 
 
 # a job: when the event entered the topology, when it came to the operator where it is now, the one
-# behind it, where it is sent
-JOBS = _record(f8="entered arrived", u4="value next to")
+# behind it, where it is sent; the jobs that came of one input form a ring, so that the last of them
+# is known by being alone in it
+JOBS = _record(f8="entered arrived", u4="value next to kin_after kin_before")
 # an operator: its slots and their grouping, edges, idle replicas; seconds; the last ones of each
 # belong to its micro-batch
 OPS = _record(
@@ -61,6 +62,8 @@ W_OPS = _record(
     "batches batches_s"
 )
 W_SLOTS = _record(f8="busy_s cpu_s done")
+# sums over the window, of inputs
+COMPLETED, COMPLETION_S, COMPLETED_WITHIN, TREES = range(4)
 # clock
 NOW, NEXT_ARRIVAL, BIN_S, BATCH_S, CARRY, TIMEOUT_S, TARGET_S, WINDOW_S, CLOCK = range(9)
 # count
@@ -97,6 +100,8 @@ class EngineState(NamedTuple):
     w_slots: Any  # W_SLOTS
     w_edge: Any
     ages: Any  # histogram of ages per operator in this window
+    w_trees: Any  # inputs completed in this window, their seconds, those within the target
+    tree_ages: Any  # histogram of their completion times
     done: Any  # end-to-end latencies not yet fetched, seconds
     fair: Any  # what groupings know of each slot
     osg: Any  # the machines of online shuffle grouping; None when no operator uses it
@@ -144,6 +149,8 @@ def new_state(
         np.zeros(slots, W_SLOTS),
         np.zeros(max(1, len(out))),
         np.zeros((len(ops), BINS), np.int32),
+        np.zeros(TREES),
+        np.zeros(BINS, np.int32),
         np.zeros(1 << 16, np.float32),
         np.zeros(slots, FAIR),
         new_machine(len(ops), slots, seed=seed) if learns else None,

@@ -29,7 +29,11 @@ _EVENLY = np.full(50, 1 / 50)
 
 
 class FluidModel:
-    """An app as a network of fluids. ``steps`` is the number of steps in a Poisson window."""
+    """An app as a network of fluids. ``steps`` is the number of steps in a Poisson window. A fluid
+    has no single inputs, so their completion is not known.
+    """
+
+    completion: Latency | None = None
 
     def __init__(
         self,

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from foretide.errors import NotReady
 from foretide.model import Host, Latency, Sample, Snapshot
+from foretide.quantities import sojourn_sum_s
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.run.accounts import Window
 from foretide.spark.run.running import Running
@@ -69,6 +70,8 @@ class PipelineProbe:
             self._lead_s(samples, span_s, slots),
             slots,
             self.running.placement.moves(),
+            trees.take(self.target_latency_s) if (trees := self.running.trees) else None,
+            sojourn_sum_s(samples),
         )
 
     def _lead_s(self, samples: Mapping[str, Sample], window_s: float, slots: int) -> float | None:
@@ -113,6 +116,7 @@ class PipelineProbe:
             latency=latency(*window.ages(), self.target_latency_s),
             replica_busy_s=by_replica[0] if by_replica else None,
             replica_processed=by_replica[1] if by_replica else None,
+            scv_arrival=window.scv_arrival,
             scv_service=window.scv_service,
             batches=float(sum(1 for b in window.deliveries if b.events)),
             batch_s=window.batch_s,

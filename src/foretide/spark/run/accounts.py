@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from foretide.model import Array
 from foretide.spark.edge.protocol import Manifest
+from foretide.spark.run.gaps import NO_GAPS, Gaps, scv
 from foretide.spark.worker.meter import Progress, Report
 
 MOST = 2000
@@ -22,7 +23,8 @@ MOST = 2000
 class Delivery:
     """One delivered batch. ``waited_s`` sums over its events the time from their delivery here to
     now; ``grouping_s`` is what tasks spent on assigning events and on learning from them;
-    ``took_s`` is from Spark's start of the batch to its delivery.
+    ``took_s`` is from Spark's start of the batch to its delivery; ``gaps`` are the times between
+    its events' arrivals.
     """
 
     manifest: Manifest
@@ -33,6 +35,7 @@ class Delivery:
     latency_of: tuple[Array, float, float] | None = None
     grouping_s: float = 0.0
     took_s: float = 0.0
+    gaps: Gaps = NO_GAPS
 
     @property
     def events(self) -> int:
@@ -135,6 +138,11 @@ class Window:
             return None
         square = sum(r.time_squared for b in self.deliveries for r in b.reports) / n
         return max(0.0, square / mean**2 - 1.0)
+
+    @property
+    def scv_arrival(self) -> float | None:
+        """Squared variation of the times between arrivals; None below ten of them."""
+        return scv([b.gaps for b in self.deliveries])
 
     def emitted(self, folder: str) -> int:
         done = sum(b.delivered.get(folder, 0) for b in self.deliveries)

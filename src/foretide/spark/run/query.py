@@ -31,11 +31,13 @@ from foretide.spark.run.arrivals import Feed, GeneratedFeed, OpenSource, Outside
 from foretide.spark.run.channels import Channels
 from foretide.spark.run.cutting import SLACK, cuts, grouped, spool
 from foretide.spark.run.folder import RunFolder
+from foretide.spark.run.gaps import Gaps, gaps
 from foretide.spark.run.limits import Limits
 from foretide.spark.run.output import OutputFolder
 from foretide.spark.run.placing import Placement, Seats
 from foretide.spark.run.runners import Outcome, Portion, runner_of
 from foretide.spark.run.stopping import Brake, CutOff
+from foretide.spark.run.trees import Trees, merged
 from foretide.spark.worker.meter import Progress, Report, read_progress
 from foretide.spark.worker.partitioning import feedback
 
@@ -60,6 +62,7 @@ class Facilities:
     ending: Callable[[], bool]
     failed: Callable[[str, Exception], PipelineFailed]
     placement: Placement = field(default_factory=Placement)
+    trees: Trees | None = None
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,10 @@ class OperatorQuery:
         self.in_flight: int | None = None
         self.query: StreamingQuery | None = None
         self._use = facilities
-        self._runner = runner_of(wired, self.grouping, channels.written, facilities.sample_every)
+        every = facilities.sample_every
+        follow = every if facilities.trees is not None else 0
+        self._runner = runner_of(wired, self.grouping, channels.written, every, follow)
+        self._last_arrival: float | None = None
         self._brake = Brake(self.name)
         self._last_reported = -1
         self._last_events: int | None = None
@@ -264,6 +270,9 @@ class OperatorQuery:
         self._use.accounts.begin(self.name, run.progress)
         self._run(frame, intake, run)
         delivery = self._deliver(intake, run)
+        if self._use.trees is not None:
+            traces = merged(r.traces for r in delivery.reports)
+            self._use.trees.delivered(self.name, traces, time.time())
         self.channels.write_sinks(frame.sparkSession, self.outbox, batch)
         for folder in run.files:
             self._use.output.delivered(f"{self.name}/{folder}", batch)
@@ -468,6 +477,20 @@ class OperatorQuery:
             datetime.fromisoformat(until.replace("Z", "+00:00")).timestamp() if until else None,
         )
 
+    def _gaps(self, intake: Intake, reports: Sequence[Report]) -> Gaps:
+        """Times between arrivals: of what producers delivered, or between the stamps of a source's
+        events where the reports hold all of them.
+        """
+        arrivals = [(p.delivered_at, p.events) for p in intake.files]
+        if self.wired.sources:
+            if any(len(r.stamps) < r.processed for r in reports):
+                self._last_arrival = None
+                return Gaps()
+            arrivals = [(float(at), 1) for r in reports for at in r.stamps]
+        between = gaps(arrivals, self._last_arrival)
+        self._last_arrival = between.last_at
+        return between
+
     def _account(self, intake: Intake, delivery: Delivery) -> None:
         """Count the delivered batch."""
         now, reports = time.time(), delivery.reports
@@ -479,6 +502,7 @@ class OperatorQuery:
             manifest=replace(delivery.manifest, at=now),
             waited_s=waited_s,
             took_s=max(0.0, now - intake.logged_at),
+            gaps=self._gaps(intake, reports),
         )
         self._use.accounts.add(self.name, done)
         self._last_events = done.events

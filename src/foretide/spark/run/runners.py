@@ -66,7 +66,12 @@ class TaskRunner:
     """Functions per event and per record batch: they run, and are measured, in Python tasks."""
 
     def __init__(
-        self, wired: Wired, grouping: Grouping, written: StructType, sample_every: int
+        self,
+        wired: Wired,
+        grouping: Grouping,
+        written: StructType,
+        sample_every: int,
+        follow_every: int = 0,
     ) -> None:
         self._body = run_events if wired.step.kind == "events" else run_batches
         self._grouping = grouping
@@ -80,6 +85,7 @@ class TaskRunner:
             wired.diverts,
             sample_every,
             cost_learner(grouping),
+            follow_every=follow_every,
         )
         context = SparkContext.getOrCreate()  # once: PySpark never forgets an accumulator
         self._assigning_s = context.accumulator(0.0)
@@ -132,13 +138,19 @@ class StatefulRunner:
         return Outcome()
 
 
-def runner_of(wired: Wired, grouping: Grouping, written: StructType, sample_every: int) -> Runner:
+def runner_of(
+    wired: Wired,
+    grouping: Grouping,
+    written: StructType,
+    sample_every: int,
+    follow_every: int = 0,
+) -> Runner:
     """The runner of an operator's kind."""
     if wired.stateful:
         return StatefulRunner()
     if wired.step.kind == "frame":
         return FrameRunner(wired, grouping)
-    return TaskRunner(wired, grouping, written, sample_every)
+    return TaskRunner(wired, grouping, written, sample_every, follow_every)
 
 
 def _restamped(frame: DataFrame) -> DataFrame:

@@ -38,6 +38,7 @@ from foretide.spark.run.placing import Placement
 from foretide.spark.run.query import Facilities, OperatorQuery
 from foretide.spark.run.renaming import check_names
 from foretide.spark.run.sessions import missing_settings
+from foretide.spark.run.trees import Trees
 from foretide.topology import Topology
 
 log = logging.getLogger(__name__)
@@ -75,6 +76,7 @@ class Running:
         self.output = OutputFolder(spark, Path())
         wired = wire(pipeline, spark)
         channels = {n: outgoing.declared(pipeline, spark, w) for n, w in wired.items()}
+        self.trees = _trees(wired, channels)
         declared = pipeline.topology()
         self.topology = Topology(
             tuple(replace(o, stateful=wired[o.name].stateful) for o in declared.operators)
@@ -155,6 +157,7 @@ class Running:
             lambda: self.ending,
             self.failed,
             self.placement,
+            self.trees,
         )
 
     def _inputs(self, wired: Wired) -> Inputs:
@@ -318,3 +321,21 @@ class Running:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+def _trees(wired: Mapping[str, Wired], channels: Mapping[str, Channels]) -> Trees | None:
+    """The account of inputs that are followed to their completion. None where a stamp does not pass
+    through an operator unchanged (functions per record batch and DataFrame functions) or where a
+    predicate on an edge drops events uncounted.
+    """
+    readers: dict[str, dict[str | None, int]] = {}
+    for name, w in wired.items():
+        if w.step.kind != "events":
+            return None
+        readers[name] = {}
+        for channel in channels[name].channels:
+            count = sum(1 for folder in channel.folders if folder.startswith("to."))
+            if count and channel.predicate is not None:
+                return None
+            readers[name][channel.output] = readers[name].get(channel.output, 0) + count
+    return Trees(readers, [n for n, w in wired.items() if w.sources])

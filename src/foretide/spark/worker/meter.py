@@ -20,6 +20,7 @@ from pyspark import AccumulatorParam, TaskContext
 from foretide.spark.worker.columns import KEY, STAMP
 from foretide.spark.worker.executor import executor_name
 from foretide.spark.worker.stamps import summary
+from foretide.spark.worker.traces import Trace
 
 # Imports numba, which a worker needs only for a grouping that compiles code.
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class Report:
     expected_s: float = 0.0
     learning_s: float = 0.0
     executor: str | None = None
+    traces: dict[float, Trace] = field(default_factory=dict)
 
 
 class Reports(AccumulatorParam[dict[int, Report]]):

@@ -31,6 +31,7 @@ from foretide.spark.worker.columns import (
     UNPARSED,
 )
 from foretide.spark.worker.meter import Report, TaskMeter
+from foretide.spark.worker.traces import DROPPED, count
 
 # Imports numba, which a worker needs only for a grouping that compiles code.
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ Row = tuple[Any, ...]
 @dataclass(frozen=True)
 class Work:
     """All that a task needs of its operator; it travels with every batch. ``arrived_at`` stamps
-    events that carry no stamp; ``progress`` is the prefix of the files for a task's progress.
+    events that carry no stamp; ``progress`` is the prefix of the files for a task's progress. One
+    input in ``follow_every`` is followed until all that came of it is done (0: none).
     """
 
     operator: str
@@ -65,6 +67,7 @@ class Work:
     learner: CostLearner | None = None
     arrived_at: float = 0.0
     progress: str | None = None
+    follow_every: int = 0
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -133,6 +136,8 @@ def run_events(work: Work, add: Add) -> Body:
                 else batch.column(STAMP).take(pa.array(of, pa.int64()))
             )
             made = _arrow(work, rows, stamps, of, meter.report) if rows else None
+            if work.follow_every:
+                _follow(work, batch, made, meter.report)
             meter.batch(batch, perf_counter() - started)
             if made is not None:
                 yield made
@@ -140,6 +145,20 @@ def run_events(work: Work, add: Add) -> Body:
             add({meter.report.replica: meter.done()})
 
     return body
+
+
+def _follow(work: Work, taken: pa.RecordBatch, made: pa.RecordBatch | None, report: Report) -> None:
+    """Count the followed stamps of what was taken and of what was made of it."""
+    stamps, outputs = np.empty(0), list[str | None]()
+    if made is not None:
+        stamps = made.column(STAMP).to_numpy(zero_copy_only=False)
+        names = made.schema.names
+        outputs = made.column(OUT).to_pylist() if OUT in names else [None] * made.num_rows
+        if ERROR in names:
+            errors = made.column(ERROR).to_pylist()
+            outputs = [o if e is None else DROPPED for o, e in zip(outputs, errors, strict=True)]
+    came = taken.column(STAMP).to_numpy(zero_copy_only=False)
+    count(report.traces, came, stamps, outputs, work.follow_every)
 
 
 def _parsed(

@@ -1,0 +1,61 @@
+"""Published systems on a real standalone cluster: what is special about each happens because its
+planner says so.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import standalone as standalone_module
+from standalone import standalone
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+
+@pytest.fixture
+def master(tmp_path: Path) -> Iterator[str]:
+    with standalone(tmp_path) as url:
+        yield url
+
+
+def run(script: str, master: str, folder: Path, *more: str) -> dict[str, Any]:
+    helpers = Path(standalone_module.__file__).parent
+    path = os.pathsep.join([str(helpers), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name(script)), master, str(folder), *more],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "PYTHONPATH": path},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    seen: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    assert seen["failed"] == []
+    return seen
+
+
+def test_executors_grow_and_shrink_because_drs_says_so(master: str, tmp_path: Path) -> None:
+    seen = run("drs_on_cluster.py", master, tmp_path / "run")
+    assert seen["executors"][0] == seen["executors"][-1] == 1
+    assert max(seen["executors"]) > 1
+    assert max(seen["replicas"]) > 2
+    assert seen["replicas"][-1] < max(seen["replicas"])
+    assert "fewer suffice" in seen["reasons"][-1]
+
+
+def test_a_hot_executor_sheds_operators_and_a_cold_one_is_given_back(
+    master: str, tmp_path: Path
+) -> None:
+    seen = run("fugu_on_cluster.py", master, tmp_path / "run", "fugu-local")
+    assert max(seen["executors"]) > 1
+    assert seen["executors"][-1] == 1
+    operator, source, destination, _ = seen["moves"][0]
+    assert source != destination
+    assert [destination[0], operator] in seen["loads"], "its tasks ran where the plan put them"
+    assert all(move[3] >= 0 for move in seen["moves"]), "the standstill of every move is kept"

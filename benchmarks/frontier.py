@@ -8,6 +8,10 @@ replicas of the middle operator busy. Costs are over the least that keeps the pr
 
     python benchmarks/frontier.py ../shared/traces                     all loads, the systems below
     python benchmarks/frontier.py TRACES --loads taxi,ticks --systems foretide,ds2 --svg out.svg
+    python benchmarks/frontier.py TRACES --loads "" --json rows.json   tables of what was measured
+
+``bgelasor-basic`` is BGElasor with a fading average instead of its recurrent network, which takes
+an hour to train. The systems of FUGU place operators on hosts; this chain has none.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from foretide.apps.app import App, Service
 from foretide.figures.metrics import figures
 from foretide.load import Load, read_csv
 from foretide.sim.compare import Scenario, simulate
-from foretide.systems import system
+from foretide.systems import System, system
 from foretide.topology import Operator, Topology
 
 SMOOTH = {
@@ -46,12 +50,15 @@ OTHER = {
     "pasps-log": "authors/pasps_log_1s",
 }
 SYSTEMS = (
-    "foretide", "ds2", "srea", "spea", "lcp", "backlog", "spark-dra", "pa-sps", "psps", "drs",
-    "incremental", "static-peak", "clairvoyant", "clairvoyant-target",
+    "foretide", "ds2", "spark-dra", "backlog", "drs", "pa-sps", "psps", "dabs-storm",
+    "bgelasor-basic", "srea", "spea", "lcp", "incremental", "rlearning", "static-peak",
+    "clairvoyant", "clairvoyant-target",
 )  # fmt: skip
+VARIANTS = {"bgelasor-basic": ("bgelasor", {"forecaster": "basic"})}
 LIMITS = ("clairvoyant", "clairvoyant-target", "static-peak")
 LEADS_S = (0.0, 10.0, 60.0)
 BUSY, ROWS, WINDOW_S, TARGET_S = 8.0, 200, 5.0, 5.0
+Row = dict[str, object]
 SERVICE_S = {"parse": 0.005, "work": 0.010, "store": 0.0075}
 GOALS = {
     0.0: ((0.99, 1.15), (0.99, 1.5)),
@@ -83,14 +90,20 @@ def trace(folder: Path, name: str) -> Load:
     return Load(name, counts / counts.mean() * BUSY / SERVICE_S["work"] * row_s, row_s)
 
 
-def measure(folder: Path, name: str, systems: tuple[str, ...]) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
+def declared(name: str) -> System:
+    """A built-in system, or a variant that this benchmark declares."""
+    built_in, changes = VARIANTS.get(name, (name, {}))
+    return system(built_in, **changes)
+
+
+def measure(folder: Path, name: str, systems: tuple[str, ...]) -> list[Row]:
+    rows: list[Row] = []
     load, least = trace(folder, name), None
     for lead_s in LEADS_S:
         case = Scenario(chain(), load, WINDOW_S, engine="fluid", lead_s=lead_s)
         least = case.target_cost() if least is None else least
         for which in systems:
-            found = figures(simulate(case, system(which)))
+            found = figures(simulate(case, declared(which)))
             share, cost = found.slo_share or 0.0, (found.cost or 0.0) / (least or 1.0)
             rows.append(
                 {
@@ -110,7 +123,7 @@ def measure(folder: Path, name: str, systems: tuple[str, ...]) -> list[dict[str,
     return rows
 
 
-def verdict(rows: list[dict[str, object]]) -> str:
+def verdict(rows: list[Row]) -> str:
     """Goals that foretide keeps and misses, and rivals that beat it in both."""
     lines = []
     ours = {(r["load"], r["lead_s"]): r for r in rows if r["system"] == "foretide"}
@@ -139,35 +152,70 @@ def verdict(rows: list[dict[str, object]]) -> str:
     )
 
 
-def svg(rows: list[dict[str, object]]) -> str:
-    """Mean share and mean cost of every system, one panel per lead time."""
-    width, height, pad = 300, 260, 46
+def means(rows: list[Row]) -> str:
+    """Mean share and cost of every system over the loads that all of them ran on."""
+    systems = list(dict.fromkeys(str(r["system"]) for r in rows))
+    each = [{r["load"] for r in rows if r["system"] == name} for name in systems]
+    common = set.intersection(*each) if each else set()
+    lines = [
+        f"Means over {len(common)} loads: {', '.join(sorted(map(str, common)))}",
+        "",
+        "| system | " + " | ".join(f"lead {lead_s:g} s" for lead_s in LEADS_S) + " |",
+        "|---|" + "---|" * len(LEADS_S),
+    ]
+    for name in systems:
+        cells = []
+        for lead_s in LEADS_S:
+            mine = [r for r in rows if (r["system"], r["lead_s"]) == (name, lead_s)]
+            mine = [r for r in mine if r["load"] in common]
+            cells.append(f"{mean(mine, 'share'):.1%} at {mean(mine, 'cost'):.2f}" if mine else "-")
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def mean(rows: list[Row], figure: str) -> float:
+    return float(np.mean([float(str(r[figure])) for r in rows]))
+
+
+def svg(rows: list[Row]) -> str:
+    """Mean share and mean cost of every system, one panel per lead time: up and left is better."""
+    width, height, left_pad, top, bottom = 340, 300, 40, 26, 40
+    inner, tall = width - left_pad - 70, height - top - bottom
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * 3}" height="{height}" '
-        'font-family="sans-serif" font-size="10">'
+        'font-family="sans-serif" font-size="10" fill="#333">',
+        f'<rect width="{width * 3}" height="{height}" fill="#fff"/>',
     ]
     for panel, lead_s in enumerate(LEADS_S):
-        left = panel * width
-        parts.append(f'<text x="{left + pad}" y="14">lead time {lead_s:g} s</text>')
-        parts.append(
-            f'<rect x="{left + pad}" y="22" width="{width - pad - 8}" height="{height - 22 - pad}" '
-            'fill="none" stroke="#999"/>'
-        )
-        parts.append(
-            f'<text x="{left + pad}" y="{height - 8}">mean cost over the least, 0.5 to 3; '
-            "up: share</text>"
-        )
+        left = panel * width + left_pad
+        parts += [
+            f'<text x="{left}" y="16" font-size="12">lead time {lead_s:g} s</text>',
+            f'<rect x="{left}" y="{top}" width="{inner}" height="{tall}" fill="none" '
+            'stroke="#999"/>',
+            f'<text x="{left}" y="{height - 6}">mean cost, multiples of the least</text>',
+        ]
+        for cost in (1.0, 2.0, 3.0):
+            x = left + inner * (cost - 0.5) / 3.0
+            parts.append(f'<text x="{x:.0f}" y="{height - 24}">{cost:g}</text>')
+        for share in (0.0, 0.5, 1.0):
+            y = top + tall * (1 - share) + 4
+            parts.append(f'<text x="{left - 34}" y="{y:.0f}">{share:.0%}</text>')
+        used: list[float] = []
         for name in dict.fromkeys(str(r["system"]) for r in rows):
-            mine = [r for r in rows if r["system"] == name and r["lead_s"] == lead_s]
+            mine = [r for r in rows if (r["system"], r["lead_s"]) == (name, lead_s)]
             if not mine:
                 continue
-            share = float(np.mean([float(str(r["share"])) for r in mine]))
-            cost = float(np.mean([float(str(r["cost"])) for r in mine]))
-            x = left + pad + (width - pad - 8) * min(1.0, max(0.0, (cost - 0.5) / 2.5))
-            y = 22 + (height - 22 - pad) * (1 - share)
-            color = "#c33" if name == "foretide" else "#357"
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>')
-            parts.append(f'<text x="{x + 4:.1f}" y="{y + 3:.1f}" fill="{color}">{name}</text>')
+            x = left + inner * min(1.0, max(0.0, (mean(mine, "cost") - 0.5) / 3.0))
+            y = top + tall * (1 - mean(mine, "share"))
+            label = y + 3
+            while any(abs(label - u) < 9 for u in used):
+                label += 3
+            used.append(label)
+            color = "#c33" if name == "foretide" else "#999" if name in LIMITS else "#357"
+            parts += [
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>',
+                f'<text x="{x + 6:.1f}" y="{label:.1f}" fill="{color}">{name}</text>',
+            ]
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -182,16 +230,16 @@ def main() -> None:
     if not asked.traces.is_dir():
         print(f"{asked.traces} is not a folder: the recorded loads are not here, nothing to do")
         sys.exit(0)
-    rows: list[dict[str, object]] = []
+    rows: list[Row] = []
     if asked.json and asked.json.exists():
         rows = json.loads(asked.json.read_text())
-    for name in asked.loads.split(","):
+    for name in filter(None, asked.loads.split(",")):
         found = measure(asked.traces, name, tuple(asked.systems.split(",")))
         new = {(r["load"], r["lead_s"], r["system"]) for r in found}
         rows = [r for r in rows if (r["load"], r["lead_s"], r["system"]) not in new] + found
         if asked.json:
             asked.json.write_text(json.dumps(rows, indent=0))
-    print(verdict(rows))
+    print(verdict(rows), means(rows), sep="\n\n")
     if asked.svg:
         asked.svg.write_text(svg(rows))
 

@@ -24,6 +24,7 @@ from foretide.guards import Guard, View, guarded
 from foretide.history import History
 from foretide.model import Array, Decision, Forecast, Mode, Outcome, Plan, Snapshot
 from foretide.parts import Actuator, Forecaster, Planner, Probe
+from foretide.plan.optimum import lead_windows
 from foretide.topology import Topology
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,8 @@ class Cadence:
     ``lookback`` are shown to it, and it learns anew every ``fit_every`` (None: never). ``scope``
     says which operators' loads are forecast. With ``after_lead_s`` the horizon follows the lead
     time that is measured: so many seconds beyond the moment when capacity asked for now works.
+    With ``skip_lead`` the planner is given the forecast from that moment on (a published planner
+    takes its first window for the next one); without it the forecast starts now, as published.
     """
 
     horizon: int = 1
@@ -55,6 +58,7 @@ class Cadence:
     forecast_every_s: float | None = None
     observe_s: float | None = None
     after_lead_s: float | None = None
+    skip_lead: bool = False
 
     def __post_init__(self) -> None:
         for name in ("horizon", "plan_every", "lookback", "fit_every"):
@@ -85,6 +89,7 @@ class Cadence:
             horizon,
             plan_every,
             max(plan_every, windows(self.forecast_every_s, plan_every)),
+            lead_windows(lead_s, window_s) if self.skip_lead else 0,
         )
 
     def steps_per_window(self, window_s: float) -> int:
@@ -94,11 +99,18 @@ class Cadence:
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """A cadence in windows of a certain length."""
+    """A cadence in windows of a certain length; ``skip`` windows pass before what is planned
+    works.
+    """
 
     horizon: int
     plan_every: int
     forecast_every: int
+    skip: int = field(default=0, repr=False)
+
+    def for_planner(self, forecasts: Mapping[str, Forecast]) -> dict[str, Forecast]:
+        """The forecasts from the moment when what is planned now works."""
+        return {n: f.after(self.skip) or f for n, f in forecasts.items()}
 
 
 @dataclass
@@ -151,7 +163,8 @@ class Autoscaler:
                 stage = "forecast"
                 decision = replace(decision, forecasts=self._ahead(beat))
                 stage = "plan"
-                proposed = self.planner.plan(self.topology, self.history, decision.forecasts)
+                ahead = beat.for_planner(decision.forecasts)
+                proposed = self.planner.plan(self.topology, self.history, ahead)
                 decision = replace(decision, proposed=proposed)
                 stage = "guard"
                 view = View(self.topology, self.history, now, tuple(self._proposals))
@@ -213,7 +226,8 @@ class Autoscaler:
             left = {n: f.after(age) for n, f in self._forecasts.items()}
             if all(f is not None for f in left.values()):
                 return {n: f for n, f in left.items() if f is not None}
-        self._forecasts = self._forecast(beat.horizon + beat.forecast_every - beat.plan_every)
+        longest = beat.horizon + beat.skip + beat.forecast_every - beat.plan_every
+        self._forecasts = self._forecast(longest)
         self._forecast_at = self._windows
         return self._forecasts
 

@@ -45,6 +45,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
     fit_every: int | None = None
     horizon_s: float | None = None
     plan_every_s: float | None = None
+    skip_lead: bool | None = None
 
     def build(self, default: str = "foretide") -> System:
         """The system with these changes; ``default`` is changed where none is named. Constants of a
@@ -62,7 +63,7 @@ class SystemSettings(msgspec.Struct, frozen=True):
             changes[f"{kind}_constants"] = {**own, **getattr(self, f"{kind}_constants")}
         given: dict[str, Any] = {
             n: getattr(self, n)
-            for n in ("lookback", "fit_every", "horizon_s", "plan_every_s")
+            for n in ("lookback", "fit_every", "horizon_s", "plan_every_s", "skip_lead")
             if getattr(self, n) is not None
         }
         for n in ("horizon", "plan_every"):  # windows replace the seconds that a system declares

@@ -44,12 +44,19 @@ class History:
         self._changed_at: float | None = None
         self._earlier_service_s: Mapping[str, float] = {}
         self._earlier_selectivity: Mapping[tuple[str, str], float] = {}
+        self._least_service_s: Mapping[str, float] = {}
 
     def start_from(
         self, service_s: Mapping[str, float], selectivity: Mapping[tuple[str, str], float]
     ) -> None:
         """What an earlier run of the same topology measured: used until an operator has worked."""
         self._earlier_service_s, self._earlier_selectivity = service_s, selectivity
+
+    def benchmarked(self, service_s: Mapping[str, float]) -> None:
+        """Service times measured before the run: the least that is taken (PA-SPS takes the larger
+        of benchmark and measurement).
+        """
+        self._least_service_s = service_s
 
     def append(self, snapshot: Snapshot) -> None:
         snapshot.check(self.topology)
@@ -166,7 +173,7 @@ class History:
 
     def service_time_s(self, name: str, last: int = RECENT) -> float | None:
         """Mean busy seconds per event over the last measured windows in which the operator worked;
-        that of an earlier run, or None, when it never did.
+        that of an earlier run, or None, when it never did. Never less than its benchmark.
         """
         busy = done = 0.0
         counted = 0
@@ -176,7 +183,9 @@ class History:
                 busy, done, counted = busy + s.busy_s, done + s.processed, counted + 1
                 if counted == last:
                     break
-        return busy / done if done else self._earlier_service_s.get(name)
+        known = busy / done if done and busy > 0 else self._earlier_service_s.get(name)
+        least = self._least_service_s.get(name)
+        return known if least is None else max(least, known or 0.0)
 
     def selectivity(self, producer: str, consumer: str, last: int = RECENT) -> float | None:
         """Events emitted on an edge per event processed by its producer; that of an earlier run, or

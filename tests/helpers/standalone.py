@@ -28,8 +28,10 @@ def address(log: Path, master: subprocess.Popen[bytes], limit_s: float = 120.0) 
 
 
 @contextmanager
-def standalone(tmp_path: Path) -> Iterator[str]:
-    """The master's address; its processes are stopped by their own ids."""
+def standalone(tmp_path: Path, cores: int = 4) -> Iterator[str]:
+    """The master's address; its processes are stopped by their own ids. Each of two workers offers
+    ``cores`` slots, whatever the machine has.
+    """
     environment = {
         **os.environ,
         "SPARK_HOME": str(HOME),
@@ -54,7 +56,7 @@ def standalone(tmp_path: Path) -> Iterator[str]:
                     "--work-dir",
                     str(tmp_path / f"worker-{i}"),
                     "--cores",
-                    "4",
+                    str(cores),
                     "--memory",
                     "3g",
                     url,

@@ -23,6 +23,7 @@ from foretide.cli import (
     demo,
     examples,
     forecast,
+    profile,
     report,
     run,
     simulate,
@@ -95,6 +96,7 @@ app.command("simulate")(simulate.simulate)
 app.command("compare")(simulate.compare)
 app.command("calibrate")(calibrate.command)
 app.command("forecast")(forecast.command)
+app.command("profile")(profile.command)
 app.command("train")(train.command)
 app.command("attach-report")(attach_report.command)
 app.command("report")(report.command)

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from foretide.cli import report
+from foretide.cli.demo_app import APPS, run_app
 from foretide.cli.live import sentences, spark_settings
 from foretide.cli.out import say
 from foretide.cli.run import SHARE, STOPPING, SYSTEM, check_parts, serve_beside
@@ -24,6 +25,7 @@ from foretide.demo import (
     balance,
     demo_folder,
 )
+from foretide.errors import InvalidConfig
 from foretide.figures.ahead import ahead
 from foretide.figures.record import RunRecord
 from foretide.systems import system as named
@@ -40,6 +42,10 @@ class Edges(StrEnum):
 
 
 def command(
+    app: Annotated[
+        str | None,
+        typer.Option(help=f"an example with real work instead: {', '.join(APPS)}"),
+    ] = None,
     system: Annotated[
         str, typer.Option(help="the system that scales; see: foretide systems (foretide)")
     ] = SYSTEM,
@@ -57,11 +63,18 @@ def command(
 ) -> None:
     """Watch a four-operator pipeline on local Spark being scaled live.
 
-    Example: [bold]foretide demo --minutes 1[/]
+    Examples: [bold]foretide demo --minutes 1[/], [bold]foretide demo --app dns[/]
     """
     with demo_folder(folder):
         try:
-            _run(system, round(60 * minutes), folder, port, edges)
+            if app is None:
+                _run(system, round(60 * minutes), folder, port, edges)
+            elif edges is Edges.KAFKA:
+                raise InvalidConfig(
+                    "--edges kafka goes with the demo's own pipeline, without --app"
+                )
+            else:
+                run_app(app, named(system), round(60 * minutes), folder, port)
         except KeyboardInterrupt:
             say("stopped before the first window.")
             raise typer.Exit(130) from None

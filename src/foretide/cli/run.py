@@ -17,6 +17,7 @@ from foretide.cli import report
 from foretide.cli.live import sentences, spark_settings, usable_folder
 from foretide.cli.out import labelled, say
 from foretide.cli.pretrained import PretrainedOption, with_past
+from foretide.cli.profile import read_profile
 from foretide.cli.screen import Screen, summary
 from foretide.config import Settings, load_settings
 from foretide.demo import MARKER
@@ -33,6 +34,12 @@ SHARE = 0.99
 SHORTEST_WINDOW_S = 0.5
 DESCRIBED = "foretide.spark.declare.described"
 STOPPING = "stopping: batches under way end first, at most 10 s; Ctrl-C again does not wait."
+
+
+def _mode(mode: str | None) -> str | None:
+    if mode not in (None, "advise", "act"):
+        raise typer.BadParameter(f"'{mode}' is not a mode: advise or act", param_hint="--mode")
+    return mode
 
 
 PipelineArgument = Annotated[
@@ -60,7 +67,9 @@ SystemOption = Annotated[
 ModeOption = Annotated[
     str | None,
     typer.Option(
-        help="advise: only say what it would do; act: do it (advise)", metavar="advise|act"
+        help="advise: only say what it would do; act: do it (advise)",
+        metavar="advise|act",
+        callback=_mode,
     ),
 ]
 WindowOption = Annotated[
@@ -107,6 +116,12 @@ SettingsOption = Annotated[
 DashboardOption = Annotated[
     bool, typer.Option("--dashboard", help="serve the live page next to the run")
 ]
+ProfileOption = Annotated[
+    Path | None, typer.Option(help="service times that foretide profile measured: the least taken")
+]
+PoolOption = Annotated[
+    int | None, typer.Option(help="slots that are kept ready for every operator's replicas", min=1)
+]
 PortOption = Annotated[
     int, typer.Option(help="the dashboard's port; the next free one if taken", min=0, max=65535)
 ]
@@ -133,6 +148,8 @@ def command(
     folder: FolderOption = None,
     history: HistoryOption = None,
     pretrained: PretrainedOption = None,
+    profile: ProfileOption = None,
+    pool: PoolOption = None,
     settings: SettingsOption = None,
     dashboard: DashboardOption = False,
     port: PortOption = 8765,
@@ -142,8 +159,6 @@ def command(
     Examples: [bold]foretide run foretide.examples.words:pipeline --mode act --target 10[/],
     [bold]foretide run --app chain --system drs --mode act --target 8[/]
     """
-    if mode not in (None, "advise", "act"):
-        raise typer.BadParameter(f"'{mode}' is not a mode: advise or act", param_hint="--mode")
     asked = load_settings(settings_file(settings)) if settings else Settings()
     parts = given(name=system, forecaster=forecaster, quantile=quantile)
     changes = given(mode=mode, window_s=window, target_latency_s=target, share=share)
@@ -161,14 +176,13 @@ def command(
         declared,
         scaler,
         place,
-        asked.mode,
-        asked.window_s,
-        asked.target_latency_s,
-        master,
+        *(asked.mode, asked.window_s, asked.target_latency_s, master),
         prices=asked.prices,
         share=promise if scaler.keeps_promises else asked.share,
         spark_settings=spark_settings(packages, conf or [], with_page=dashboard),
         past=past,
+        profile=read_profile(profile, declared.name) if profile else {},
+        pool=pool,
         preload=() if app is None else (DESCRIBED,),
     )
     go(live, windows, port if dashboard else None)

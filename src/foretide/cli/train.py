@@ -12,6 +12,7 @@ from foretide.cli.out import labelled, say
 from foretide.cli.simulate import (
     CountColumnOption,
     RateColumnOption,
+    ScaleOption,
     SpeedOption,
     TimeColumnOption,
     UnitOption,
@@ -34,6 +35,7 @@ def command(
         typer.Option("--window", help="seconds per window of the runs to come; default: per row"),
     ] = None,
     speed: SpeedOption = None,
+    scale: ScaleOption = 1.0,
     time_column: TimeColumnOption = None,
     count_column: CountColumnOption = None,
     rate_column: RateColumnOption = None,
@@ -49,7 +51,7 @@ def command(
     if not out.parent.is_dir():
         raise InvalidConfig(f"-o {out}: there is no directory {out.parent}")
     form = CsvFormat(time_column, count_column, rate_column, unit)
-    series = load_named(load, speed=speed, form=form)
+    series = load_named(load, speed, scale, form)
     for note in series.notes:
         labelled("note:", "cyan", note)
     with Console(stderr=True).status(f"{name} learns from {series.name} ..."):

@@ -67,7 +67,7 @@ def test_events_older_than_the_timeout_are_dead_letters(
         running.wait(120)
         dead = running.read("dead:first").collect()
     assert len(dead) == 50
-    assert "TooOld" in dead[0]["_error"]
+    assert dead[0]["_error"] == "Dropped: older than 0.001 s"
 
 
 @pytest.mark.spark

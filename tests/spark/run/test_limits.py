@@ -49,3 +49,16 @@ def test_a_fixed_limit_stays(folder: RunFolder) -> None:
     limits = Limits(folder, 2.0, {"a": 1}, {"a": 7})
     limits.observe("a", busy_s=1.0, events=1000)
     assert (limits.of("a"), limits.per_file(["a"])) == (7, 7)
+
+
+def test_events_that_are_dropped_make_room_for_more(folder: RunFolder) -> None:
+    limits = Limits(folder, 2.0, {"a": 1})
+    limits.observe("a", busy_s=5.0, events=100)
+    assert limits.of("a") == 80
+    limits.dropped("a", share=0.75)
+    assert limits.of("a") == 320
+    limits.dropped("a", share=1.0)
+    assert limits.of("a") == 8000
+    limits.dropped("a", share=0.0)
+    assert limits.of("a") == 80
+    assert limits.service_time_s("a") == pytest.approx(0.05)

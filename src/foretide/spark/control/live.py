@@ -56,7 +56,9 @@ class LiveRun:
     more. ``preload`` names modules that the operators' functions need, loaded once instead of in
     every worker. ``share`` of the events is promised within the target; ``spark_settings`` win over
     Foretide's own. ``past`` is the load until now, for forecasters to learn from; it may depend on
-    the seconds since the pipeline's first start.
+    the seconds since the pipeline's first start. ``profile`` are service times measured before the
+    run, the least that is taken. ``pool`` replicas of every operator have slots from the start, so
+    that one is active from its next micro-batch on; no operator has more.
     """
 
     pipeline: Pipeline
@@ -73,6 +75,8 @@ class LiveRun:
     share: float | None = None
     spark_settings: Mapping[str, str] = field(default_factory=dict)
     past: Load | Callable[[float], Load] | None = None
+    profile: Mapping[str, float] = field(default_factory=dict)
+    pool: int | None = None
 
     @property
     def journal(self) -> Path:
@@ -94,6 +98,8 @@ class LiveRun:
         ``stopping`` when the loop has ended and batches under way have not, ``ended`` when the
         queries have stopped. Without ``spark`` a session is made and stopped again.
         """
+        if self.pool is not None:
+            self.pipeline.limit_replicas(self.pool)
         own = spark is None
         placing = SETTINGS if self.system.places_operators else {}
         if spark is None:
@@ -142,7 +148,7 @@ class LiveRun:
                 Journal(self.journal, run) as journal,
                 ModeSwitch(control_path(self.journal), self.mode) as mode,
             ):
-                actuator = PipelineActuator(running, executors)
+                actuator = PipelineActuator(running, executors, self.pool)
 
                 def record(decision: Decision) -> None:
                     notes = learned.note, forecasts.note, actuator.settle
@@ -161,6 +167,7 @@ class LiveRun:
                     train_beside=True,
                     effect_check=True,
                 )
+                loop.history.benchmarked(self.profile)
                 loop.history.start_from(running.service_times_s(), running.selectivities())
                 memory = ForecastMemory(loop, promised.forecasts_as, self.window_s, run.started_at)
                 with (
@@ -193,6 +200,7 @@ class LiveRun:
                 "grouping": self.system.grouping,
                 "master": self.master,
                 "trigger_s": self.pipeline.trigger_s,
+                **({} if self.pool is None else {"pool": self.pool}),
                 "spark_ui": running.spark.sparkContext.uiWebUrl,
             },
             share=self.share,

@@ -24,10 +24,6 @@ Event = dict[str, Any]
 COLUMNS = "id long, at double, key long, value double"
 
 
-class TooOld(Exception):
-    """An event is older than the app's timeout: it goes to the dead letters."""
-
-
 def drawn_s(service: Service, key: int, rng: random.Random) -> float:
     """The service time of one event, by the description's law.
 
@@ -79,13 +75,11 @@ def _function(app: App, name: str, work: Work) -> Callable[[Event], Any]:
     """What one operator does with an event. An event's value seeds what is drawn for it, and every
     copy carries a new one: a replay draws the same, a second pass through a loop does not.
     """
-    service, timeout_s = app.service[name], app.timeout_s
+    service = app.service[name]
     shares = {c: app.share(name, c) for c in app.topology.successors(name)}
     splits = name in app.splits
 
     def serve(event: Event) -> Any:
-        if timeout_s is not None and time.time() - event["at"] > timeout_s:
-            raise TooOld(f"older than {timeout_s:g} s")
         rng = random.Random(f"{name} {event['id']} {event['value']!r}")
         spend(drawn_s(service, event["key"], rng), work)
         if not shares:
@@ -98,7 +92,7 @@ def _function(app: App, name: str, work: Work) -> Callable[[Event], Any]:
 
 def described(app: App, load: Load, work: Work = "wait", trigger_s: float = 1.0) -> Pipeline:
     """The app under ``load`` as a pipeline. Sinks are the operators that nobody reads."""
-    pipeline = Pipeline(app.name, trigger_s=trigger_s)
+    pipeline = Pipeline(app.name, trigger_s=trigger_s, timeout_s=app.timeout_s)
     topology = app.topology
     skew = app.values.zipf or 0.0
     for name in topology.sources:
@@ -122,7 +116,6 @@ def described(app: App, load: Load, work: Work = "wait", trigger_s: float = 1.0)
             max_replicas=operator.max_replicas,
             key="key" if operator.stateful else None,
             cost="key" if app.service[operator.name].law == "by-value" else None,
-            on_error="fail" if app.timeout_s is None else "divert",
         )(_function(app, operator.name, work))
         if not consumers:
             pipeline.sink(f"out-{operator.name}", inputs=operator.name)

@@ -116,6 +116,11 @@ class Pipeline:
     operators hand events on through topics; then ``store`` may be the address of an object store
     (``s3a://bucket/words``) for manifests, checkpoints and replicas.
 
+    An event older than ``timeout_s`` when its turn comes at an operator is dropped (PA-SPS and
+    DABS-Storm: 30 s), and so are the oldest events that wait at an operator beyond
+    ``queue_limit``. They become dead letters and count as dropped. Functions per event or per
+    record batch drop events; DataFrame functions pass all of them on.
+
     >>> p = Pipeline("words")
     >>> p.source("lines", lambda spark: spark.readStream.format("rate").load())
     >>> @p.operator(inputs="lines", schema="word string", max_replicas=4)
@@ -134,7 +139,13 @@ class Pipeline:
         durability: Durability = "process",
         edges: Kafka | None = None,
         store: str | None = None,
+        timeout_s: float | None = None,
+        queue_limit: int | None = None,
     ) -> None:
+        if timeout_s is not None and not 0 < timeout_s < float("inf"):
+            raise InvalidConfig(f"timeout_s is {timeout_s:g}: give more than 0 seconds, or None")
+        if queue_limit is not None and queue_limit < 1:
+            raise InvalidConfig(f"queue_limit is {queue_limit}: give 1 event or more, or None")
         if durability not in get_args(Durability):
             raise InvalidConfig(
                 f"durability is {durability!r}: give 'process' (a delivered batch survives the end "
@@ -155,6 +166,8 @@ class Pipeline:
         self.durability = durability
         self.edges = edges
         self.store = store
+        self.timeout_s = timeout_s
+        self.queue_limit = queue_limit
         self.trigger_s = trigger_s
         self.sample_every = sample_every
         self.sources: dict[str, Source] = {}
@@ -192,6 +205,16 @@ class Pipeline:
         for name, generator in generated.items():
             scaled = replace(generator, load=generator.load.scaled(scale, speed))
             self.sources[name] = replace(self.sources[name], open=scaled)
+
+    def limit_replicas(self, most: int) -> None:
+        """No operator has more than ``most`` replicas."""
+        for name, step in self.steps.items():
+            if step.min_replicas > most:
+                raise InvalidConfig(
+                    f"operator '{name}' has at least {step.min_replicas} replicas: a pool of "
+                    f"{most} is too small"
+                )
+            self.steps[name] = replace(step, max_replicas=min(most, step.max_replicas))
 
     def operator(
         self,

@@ -40,6 +40,8 @@ class Wired:
     takes: StructType
     gives: Mapping[str | None, StructType]
     stateful: bool
+    timeout_s: float | None = None
+    queue_limit: int | None = None
 
     @property
     def name(self) -> str:
@@ -47,7 +49,13 @@ class Wired:
 
     @property
     def diverts(self) -> bool:
-        return self.step.on_error == "divert"
+        """Whether it has dead letters: events that failed, were too old or too many."""
+        return self.step.on_error == "divert" or self.drops
+
+    @property
+    def drops(self) -> bool:
+        """Whether events can be too old or too many."""
+        return self.timeout_s is not None or self.queue_limit is not None
 
     @property
     def stamped_late(self) -> bool:
@@ -110,6 +118,7 @@ def wire(pipeline: Pipeline, spark: SparkSession) -> dict[str, Wired]:
         step = pipeline.steps[name]
         takes = _takes(pipeline, step, opened, gives)
         gives[name], stateful = _gives(spark, step, takes)
+        drops = step.kind != "frame"
         wired[name] = Wired(
             step,
             tuple(
@@ -119,6 +128,8 @@ def wire(pipeline: Pipeline, spark: SparkSession) -> dict[str, Wired]:
             takes,
             gives[name],
             stateful,
+            pipeline.timeout_s if drops else None,
+            pipeline.queue_limit if drops else None,
         )
     for w in wired.values():
         for i in w.step.inputs:

@@ -69,8 +69,13 @@ class Window:
 
     @property
     def processed(self) -> int:
-        done = sum(b.events for b in self.deliveries)
+        done = sum(b.events for b in self.deliveries) - self.late
         return max(0, done + self.partial.events - self.counted.events)
+
+    @property
+    def late(self) -> int:
+        """Events that were dropped unprocessed."""
+        return sum(r.late for b in self.deliveries for r in b.reports)
 
     @property
     def busy_s(self) -> float | None:

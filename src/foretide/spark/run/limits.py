@@ -24,6 +24,8 @@ LEAST_SPAN_S = 2.0
 """A batch holds at least this much work: a smaller one costs more to run than it does."""
 FILE_EVENTS = 1000
 """Events per file for consumers whose service time is unknown."""
+MOST_STRETCH = 100.0
+"""Times by which a batch may be larger while most of its events are dropped unprocessed."""
 KEPT_CHANGE = 0.2
 """Relative change of a service time that is worth writing down."""
 
@@ -45,6 +47,7 @@ class Limits:
         self._kept = folder.saved_service_times()
         self._service_time_s = {n: s for n, s in self._kept.items() if n in replicas}
         self._limits: dict[str, int] = {}
+        self._stretch: dict[str, float] = {}
         self._changing = threading.Lock()  # the loop's thread and those of batches renew limits
         for name in replicas:
             if name in self._fixed:
@@ -63,6 +66,16 @@ class Limits:
                 self._folder.save_service_times(self._kept)
         self.renew(name)
 
+    def dropped(self, name: str, share: float) -> None:
+        """The share of the last events that were dropped unprocessed: they cost nothing, so that
+        the next batch may take more. Without this an operator that fell behind its timeout would
+        go on dropping a small batch at a time.
+        """
+        stretch = min(MOST_STRETCH, 1 / max(1 - share, 1e-9))
+        if self._stretch.get(name, 1.0) != stretch:
+            self._stretch[name] = stretch
+            self.renew(name)
+
     def service_time_s(self, name: str) -> float | None:
         """Busy seconds per event, as last observed here or in an earlier run."""
         return self._service_time_s.get(name)
@@ -80,6 +93,7 @@ class Limits:
             limit = FIRST * replicas
             if service_time_s is not None:
                 limit = max(LEAST, int(self._span_s * replicas / max(service_time_s, 1e-9)))
+            limit = int(limit * self._stretch.get(name, 1.0))
             if self._limits.get(name) != limit:
                 self._set(name, limit)
 

@@ -116,7 +116,8 @@ class BatchRun:
         emitted = {folder: sum(n for _, n in held) for folder, held in self.files.items()}
         reports = {r.replica: Progress(r.processed, r.busy_s) for r in outcome.reports}
         by_replica = _plus(self.done.by_replica, reports)
-        events = self.done.events + (outcome.events or 0)
+        late = sum(r.late for r in outcome.reports)
+        events = self.done.events + (outcome.events or 0) - late
         self.done, self.reporting = Partial(events, by_replica, emitted), None
 
     def progress(self) -> Partial:
@@ -409,6 +410,7 @@ class OperatorQuery:
                 run.reporting,
                 files,
                 seats.of(replicas) if seats else (),
+                self._shed(events),
             ),
             lambda result: self.channels.write(result, self.outbox, run.staging, per_file),
         )
@@ -417,11 +419,23 @@ class OperatorQuery:
             outcome = replace(outcome, events=events)
         run.finish(outcome, self.outbox.collect(self.channels.outlets, run.staging))
         done = outcome.events if outcome.events is not None else intake.size
+        late = sum(r.late for r in outcome.reports)
+        if done and self.wired.drops:
+            self._use.limits.dropped(self.name, late / done)
+        done = (done or 0) - late
         if done:
             busy_s = sum(r.busy_s for r in outcome.reports) or spent_s * replicas
             self._use.limits.observe(self.name, busy_s, done)
         if outcome.reports and self.grouping.traits.wants_reports:
             self.grouping.learn(feedback(self.grouping, outcome.reports, replicas, spent_s))
+
+    def _shed(self, events: int | None) -> float:
+        """The share of the next events to drop: as many as wait beyond the operator's limit."""
+        most = self.wired.queue_limit
+        if most is None:
+            return 0.0
+        waiting = self._use.accounts.backlog(self.name, time.time()) or 0
+        return min(1.0, max(0, waiting - most) / max(1, events or waiting))
 
     def _deliver(self, intake: Intake, run: BatchRun) -> Delivery:
         """Make the results visible, with totals since the first start."""

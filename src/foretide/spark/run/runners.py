@@ -35,6 +35,7 @@ class Portion:
     """Events to run at once on ``replicas`` tasks. ``arrived_at`` stamps those that carry no stamp;
     ``progress`` is the prefix of the files in which tasks report on the way. Where replicas sit on
     chosen executors, ``locations`` has Spark's name of each one's and ``files`` hold the events.
+    ``shed`` is the share of the events that are too many for the queue.
     """
 
     frame: DataFrame
@@ -43,6 +44,7 @@ class Portion:
     progress: str
     files: tuple[str, ...] = ()
     locations: tuple[str, ...] = ()
+    shed: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,11 @@ class TaskRunner:
             wired.step.function,
             to_arrow_schema(written, timezone="UTC"),
             {o: frozenset(s.names) for o, s in wired.gives.items()},
-            wired.diverts,
+            wired.step.on_error == "divert",
             sample_every,
             cost_learner(grouping),
             follow_every=follow_every,
+            timeout_s=wired.timeout_s,
         )
         context = SparkContext.getOrCreate()  # once: PySpark never forgets an accumulator
         self._assigning_s = context.accumulator(0.0)
@@ -94,7 +97,12 @@ class TaskRunner:
     def run(self, portion: Portion, write: Write) -> Outcome:
         self._assigning_s.value, self._reports.value = 0.0, {}
         frame, replicas = portion.frame, portion.replicas
-        work = replace(self._work, arrived_at=portion.arrived_at, progress=portion.progress)
+        work = replace(
+            self._work,
+            arrived_at=portion.arrived_at,
+            progress=portion.progress,
+            shed=portion.shed,
+        )
         body = self._body(work, self._reports.add)
         if portion.locations:
             schema = to_arrow_schema(frame.schema, timezone="UTC")
@@ -105,7 +113,7 @@ class TaskRunner:
         write(placed.mapInArrow(body, self._written))
         reports = sorted(self._reports.value.values(), key=lambda r: r.replica)
         grouping_s = self._assigning_s.value + sum(r.learning_s for r in reports)
-        return Outcome(sum(r.processed for r in reports), reports, grouping_s)
+        return Outcome(sum(r.processed + r.late for r in reports), reports, grouping_s)
 
 
 class FrameRunner:

@@ -32,8 +32,10 @@ PROGRESS_S = 1.0
 
 @dataclass
 class Report:
-    """What one replica did in one batch. ``times`` are seconds of the sampled events, ``stamps`` at
-    most a few hundred of them; ``executor`` is where it ran, None where that is unknown.
+    """What one replica did in one batch. ``late`` events were dropped unprocessed: too old, or too
+    many for the queue; they are among the ``diverted``. ``times`` are seconds of the sampled
+    events, ``stamps`` at most a few hundred of them; ``executor`` is where it ran, None where that
+    is unknown.
     """
 
     replica: int
@@ -50,6 +52,7 @@ class Report:
     learning_s: float = 0.0
     executor: str | None = None
     traces: dict[float, Trace] = field(default_factory=dict)
+    late: int = 0
 
 
 class Reports(AccumulatorParam[dict[int, Report]]):
@@ -106,19 +109,33 @@ class TaskMeter:
         self._sampled: list[int] = []
         self._times: list[float] = []
         self._even: list[npt.NDArray[np.float64]] = []
+        self._missed: list[int] = []
 
     def start(self) -> float:
         """Work on a record batch begins now."""
         self._batch_at = perf_counter()
         return self._batch_at
 
+    def miss(self, row: int) -> None:
+        """Event ``row`` of the record batch was dropped unprocessed."""
+        self._missed.append(row)
+
+    def drop(self, rows: int) -> None:
+        """So many events were dropped before the work on a record batch began."""
+        self.report.late += rows
+        self.report.diverted += rows
+
     def batch(self, batch: pa.RecordBatch, busy_s: float) -> None:
         stamps = batch.column(STAMP).to_numpy(zero_copy_only=False)
         if KEY in batch.schema.names:
             self._keys.append(batch.column(KEY).to_numpy(zero_copy_only=False).view(np.uint64))
             self._keyed += batch.num_rows
+        if self._missed:
+            stamps = np.delete(stamps, self._missed)
+            self.drop(len(self._missed))
+            self._missed = []
         self._stamps.append(stamps)
-        self.report.processed += batch.num_rows
+        self.report.processed += len(stamps)
         self.report.busy_s += busy_s
         self.report.stamp_sum += float(stamps.sum())
         now = perf_counter()

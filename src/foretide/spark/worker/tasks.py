@@ -9,6 +9,7 @@ timed; a function per record batch cannot be, so the time of a batch counts even
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from foretide.errors import PipelineFailed
@@ -55,7 +57,9 @@ Row = tuple[Any, ...]
 class Work:
     """All that a task needs of its operator; it travels with every batch. ``arrived_at`` stamps
     events that carry no stamp; ``progress`` is the prefix of the files for a task's progress. One
-    input in ``follow_every`` is followed until all that came of it is done (0: none).
+    input in ``follow_every`` is followed until all that came of it is done (0: none). An event
+    older than ``timeout_s`` when its turn comes is dropped, and so is the share ``shed`` of the
+    events, oldest first.
     """
 
     operator: str
@@ -68,6 +72,8 @@ class Work:
     arrived_at: float = 0.0
     progress: str | None = None
     follow_every: int = 0
+    timeout_s: float | None = None
+    shed: float = 0.0
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -78,6 +84,13 @@ class Work:
     def every(self) -> int:
         """Every how many events one is timed by itself."""
         return 1 if self.learner is not None else max(1, self.sample_every)
+
+    def deadlines(self, batch: pa.RecordBatch) -> npt.NDArray[np.float64] | None:
+        """The instant after which each event is too old; None without a timeout."""
+        if self.timeout_s is None:
+            return None
+        stamps = batch.column(STAMP).to_numpy(zero_copy_only=False)
+        return np.asarray(stamps + self.timeout_s, dtype=float)
 
     def stamped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with a stamp on every event, also where a source's own column of them has
@@ -91,6 +104,10 @@ class Work:
                 else batch
             )
         return batch.append_column(STAMP, pa.array(np.full(batch.num_rows, self.arrived_at)))
+
+
+class Dropped(Exception):
+    """An event that is not worked on: too old, or too many wait. It becomes a dead letter."""
 
 
 class EventFailed(Exception):
@@ -122,14 +139,15 @@ def run_events(work: Work, add: Add) -> Body:
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         meter = TaskMeter(work.learner, work.progress)
-        for batch, dead in (_parsed(work, work.stamped(b), meter) for b in batches):
-            if dead is not None:
-                yield dead
+        for batch, dead in (_accepted(work, b, meter) for b in batches):
+            yield from dead
+            if not batch.num_rows:
+                continue
             started = meter.start()
             events = batch.select(
                 [c for c in batch.schema.names if c not in (STAMP, KEY)]
             ).to_pylist()
-            rows, of = _rows(work, events, meter)
+            rows, of = _rows(work, events, meter, work.deadlines(batch))
             stamps = (
                 batch.column(STAMP)
                 if of is None
@@ -141,7 +159,7 @@ def run_events(work: Work, add: Add) -> Body:
             meter.batch(batch, perf_counter() - started)
             if made is not None:
                 yield made
-        if meter.report.processed:
+        if meter.report.processed or meter.report.late:
             add({meter.report.replica: meter.done()})
 
     return body
@@ -159,6 +177,35 @@ def _follow(work: Work, taken: pa.RecordBatch, made: pa.RecordBatch | None, repo
             outputs = [o if e is None else DROPPED for o, e in zip(outputs, errors, strict=True)]
     came = taken.column(STAMP).to_numpy(zero_copy_only=False)
     count(report.traces, came, stamps, outputs, work.follow_every)
+
+
+def _accepted(
+    work: Work, batch: pa.RecordBatch, meter: TaskMeter
+) -> tuple[pa.RecordBatch, list[pa.RecordBatch]]:
+    """The events to work on, and the dead letters of those that do not parse or are dropped."""
+    events, unparsed = _parsed(work, work.stamped(batch), meter)
+    dead = [] if unparsed is None else [unparsed]
+    shed = round(work.shed * events.num_rows)
+    if shed:
+        dead.append(_dropped(work, events.slice(0, shed), meter, Dropped("the queue was full")))
+        events = events.slice(shed)
+    deadlines = work.deadlines(events)
+    if deadlines is not None and (late := deadlines < time.time()).any():
+        old = Dropped(f"older than {work.timeout_s:g} s")
+        dead.append(_dropped(work, events.filter(pa.array(late)), meter, old))
+        events = events.filter(pa.array(~late))
+    return events, dead
+
+
+def _dropped(
+    work: Work, events: pa.RecordBatch, meter: TaskMeter, error: Dropped
+) -> pa.RecordBatch:
+    shown = events.select([c for c in events.schema.names if c not in (STAMP, KEY)]).to_pylist()
+    meter.drop(events.num_rows)
+    dead = _columns(work, [_dead(work, event, error) for event in shown], events.column(STAMP))
+    if work.follow_every:
+        _follow(work, events, dead, meter.report)
+    return dead
 
 
 def _parsed(
@@ -187,7 +234,10 @@ def _parsed(
 
 
 def _rows(
-    work: Work, events: list[dict[str, Any]], meter: TaskMeter
+    work: Work,
+    events: list[dict[str, Any]],
+    meter: TaskMeter,
+    deadlines: npt.NDArray[np.float64] | None = None,
 ) -> tuple[list[Row], list[int] | None]:
     """What the function gives for each event, as rows of the written columns without the stamp, and
     the event each row comes from.
@@ -203,6 +253,8 @@ def _rows(
     whole, pick = _picker(work)
     for i, event in enumerate(events):
         try:
+            if deadlines is not None and deadlines[i] < time.time():
+                raise Dropped(f"older than {work.timeout_s:g} s")
             if wait:
                 wait -= 1
                 result = function(event)
@@ -220,16 +272,24 @@ def _rows(
                     pass
             made = [] if result is None else _pieces(work, result)
         except Exception as error:
-            if not work.diverts:
-                raise EventFailed(work.operator, event, error) from error
-            made = [_dead(work, event, error)]
-            meter.report.diverted += 1
+            made = [_refused(work, event, i, error, meter)]
         of += [*range(i + len(of) - len(rows), i), *[i] * len(made)]
         rows += made
     meter.until_sample = wait
     return rows, [*of, *range(len(events) + len(of) - len(rows), len(events))] if of or len(
         rows
     ) < len(events) else None
+
+
+def _refused(work: Work, event: Any, row: int, error: Exception, meter: TaskMeter) -> Row:
+    """The dead letter of an event that failed or was dropped; raises where failing ends the run."""
+    if isinstance(error, Dropped):
+        meter.miss(row)
+    elif not work.diverts:
+        raise EventFailed(work.operator, event, error) from error
+    else:
+        meter.report.diverted += 1
+    return _dead(work, event, error)
 
 
 def _picker(work: Work) -> tuple[int, Callable[[dict[str, Any]], Row]]:
@@ -313,9 +373,10 @@ def run_batches(work: Work, add: Add) -> Body:
 
     def body(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         meter = TaskMeter(work.learner, work.progress)
-        for batch, dead in (_parsed(work, work.stamped(b), meter) for b in batches):
-            if dead is not None:
-                yield dead
+        for batch, dead in (_accepted(work, b, meter) for b in batches):
+            yield from dead
+            if not batch.num_rows:
+                continue
             started = meter.start()
             shown = batch.select([c for c in batch.schema.names if c != KEY])
             try:
@@ -333,7 +394,7 @@ def run_batches(work: Work, add: Add) -> Body:
                 meter.even(batch.num_rows, busy_s)
             meter.batch(batch, busy_s)
             yield from made
-        if meter.report.processed:
+        if meter.report.processed or meter.report.late:
             add({meter.report.replica: meter.done()})
 
     return body

@@ -1,0 +1,117 @@
+"""One system on one described app, live on a standalone cluster of Spark on loopback.
+
+A master and two workers run as processes and offer 32 slots in executors with 8 each; operators
+wait their service time. The journal is kept; printed are the summary, what was lost by the timeout,
+and replicas over time. With ``--pool`` slots for so many replicas of every operator are kept ready.
+
+    python benchmarks/live_systems.py dabs-storm --load erratic --minutes 5 --set beta=0.1
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
+
+from standalone import standalone
+
+from foretide.apps import app as app_named
+from foretide.cli.pretrained import with_file
+from foretide.cli.screen import summary
+from foretide.journal import Run, read
+from foretide.load import load as load_named
+from foretide.model import Decision
+from foretide.spark.control.live import LiveRun
+from foretide.spark.declare.described import described
+from foretide.systems import system
+
+CLUSTER = {
+    "spark.executor.cores": "8",
+    "spark.executor.memory": "640m",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+APP_OF = {"dabs-storm": "sensitive", "pa-sps": "twitter-linear", "bgelasor": "chain"}
+SHOWN = 24
+
+
+def lines(run: Run, decisions: Sequence[Decision]) -> list[str]:
+    """Losses, and about two dozen rows of replicas over time."""
+    windows = [d for d in decisions if d.snapshot is not None]
+    samples = [s for d in windows if d.snapshot for s in d.snapshot.samples.values()]
+    dropped = sum(s.dropped or 0.0 for s in samples)
+    offered = sum(s.offered or 0.0 for s in samples)
+    share = 100 * dropped / offered if offered else 0.0
+    names = run.topology.names
+    said = [f"lost by the timeout: {dropped:,.0f} of {offered:,.0f} events ({share:.1f} %)"]
+    said.append("second  events/s  " + "  ".join(names))
+    for decision in windows[:: max(1, len(windows) // SHOWN)]:
+        assert decision.snapshot is not None
+        came = sum(s.offered or 0.0 for s in decision.snapshot.samples.values())
+        row = [f"{decision.at - run.started_at:6.0f}", f"{came / decision.snapshot.window_s:8.1f}"]
+        row += [f"{decision.snapshot.samples[n].replicas:{len(n)}d}" for n in names]
+        said.append("  ".join(row))
+    return said
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("system")
+    options.add_argument("--app", default=None, help="a described app; see: foretide apps")
+    options.add_argument("--load", default=None)
+    options.add_argument("--scale", type=float, default=1.0)
+    options.add_argument("--speed", type=float, default=None, help="rows of the load per second")
+    options.add_argument("--minutes", type=float, default=5.0)
+    options.add_argument("--window", type=float, default=5.0)
+    options.add_argument("--target", type=float, default=10.0)
+    options.add_argument("--pretrained", type=Path, default=None)
+    options.add_argument("--pool", type=int, default=None)
+    options.add_argument("--most", type=int, default=12, help="replicas of an operator at most")
+    options.add_argument("--keep", type=Path, default=None, help="the run's folder")
+    options.add_argument(
+        "--set", action="append", default=[], metavar="KEY=NUMBER", help="a planner's constant"
+    )
+    given = options.parse_args()
+    constants = {k: float(v) for k, v in (item.split("=") for item in given.set)}
+    chosen = system(given.system).promised(given.target)
+    chosen = replace(chosen, planner_constants={**chosen.planner_constants, **constants})
+    past = None
+    if given.pretrained is not None:
+        chosen, trained = with_file(chosen, given.pretrained, given.window)
+        past = trained.past
+    app = app_named(given.app or APP_OF.get(given.system, "chain"))
+    load = load_named(given.load or app.load, given.speed, given.scale).first(60 * given.minutes)
+    pipeline = described(app, load)
+    pipeline.limit_replicas(given.most)
+    keep = given.keep or Path(tempfile.mkdtemp(prefix="foretide-live-"))
+    keep.mkdir(parents=True, exist_ok=True)
+    with standalone(keep, cores=16) as master:
+        live = LiveRun(
+            pipeline,
+            chosen,
+            keep,
+            "act",
+            given.window,
+            given.target,
+            master,
+            short_run=True,
+            preload=("foretide.spark.declare.described",),
+            spark_settings=CLUSTER,
+            pool=given.pool,
+            past=past,
+        )
+        live.go(steps=round(60 * given.minutes / given.window))
+    run, decisions = read(live.journal)
+    run = replace(run, target_latency_s=given.target)
+    print(summary(run, decisions))
+    print("\n".join(lines(run, decisions)))
+    print(f"journal: {live.journal}")
+
+
+if __name__ == "__main__":
+    main()

@@ -44,9 +44,9 @@ MOMENTS = (
     "state",
 )  # fmt: skip
 KILLS_PER_ROUND = 30
-MOMENT_S, GRACE_S, LIMIT_S = 12.0, 5.0, 600.0
-"""How long a moment is waited for; a driver may take to notice that its JVM is gone; the rest of a
-round may take.
+MOMENT_S, START_S, GRACE_S, LIMIT_S = 12.0, 90.0, 5.0, 600.0
+"""How long a moment is waited for once a driver has made progress; a driver may take for that, or to
+notice that its JVM is gone; the rest of a round may take.
 """
 
 
@@ -307,16 +307,19 @@ class Round:
 
     def life(self, driver: Driver, lost_jvm: bool) -> None:
         """Kill one driver, its JVM, both, or workers until it ends of it."""
-        rng, recovered, before = self.chaos.rng, not self.kills, self.disk.steps()
+        rng, before, recovered, first = self.chaos.rng, self.disk.steps(), False, not self.kills
         while driver.alive:
             kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
             moment = rng.choice(MOMENTS)
-            come, deadline = moment_of(moment, self.disk, rng), time.monotonic() + MOMENT_S
+            come = moment_of(moment, self.disk, rng)
+            deadline = time.monotonic() + (MOMENT_S if recovered else START_S)
             while driver.alive:
                 if not recovered and self.disk.steps() > before:
                     recovered = True
-                    taken = time.monotonic() - self.chaos.struck_at
-                    self.recovery_s["new JVM" if lost_jvm else "JVM kept"].append(taken)
+                    deadline = time.monotonic() + MOMENT_S
+                    if not first:
+                        taken = time.monotonic() - self.chaos.struck_at
+                        self.recovery_s["new JVM" if lost_jvm else "JVM kept"].append(taken)
                 if not self.quiet and (wait_s := come()) is not None:
                     time.sleep(wait_s)
                     break

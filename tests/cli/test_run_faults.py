@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 MINE = """
+import threading
+from pathlib import Path
+
 from foretide.load import load
 from foretide.spark import Pipeline
 
@@ -21,6 +24,16 @@ pipeline.source("numbers", load("stable:mean=5,days=1"))
 @pipeline.operator(inputs="numbers", schema="id long")
 def same(event):
     return {"id": event["id"]}
+
+
+stuck = Pipeline("stuck", trigger_s=1.0)
+stuck.source("numbers", load("stable:mean=5,days=1"))
+
+
+@stuck.operator(inputs="numbers", schema="id long")
+def wait(event):
+    Path("at-work").touch()
+    threading.Event().wait()
 
 
 kafka = Pipeline("kafka")
@@ -111,6 +124,23 @@ def test_one_sentence_and_a_clean_end(
     assert out in printed
     assert errors.count("\n") == (1 if sentence else 0), errors
     assert sentence in errors
+
+
+def test_killed_python_workers_are_one_sentence(tmp_path: Path) -> None:
+    process = start(tmp_path, "mine.py:stuck")
+    until = time.monotonic() + 200
+    while not (tmp_path / "at-work").exists():
+        assert process.poll() is None, ended(process, tmp_path)
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    for pid, args in children(process.pid).items():
+        if "-m foretide.spark.worker.daemon" in args:  # not the JVM that starts them
+            os.kill(pid, signal.SIGKILL)
+    printed, errors = ended(process, tmp_path)
+    assert process.returncode == 2, printed + errors
+    (line,) = errors.splitlines()
+    assert "operator 'wait': one of Spark's Python processes ended" in line
+    assert "start again" in line
 
 
 def test_kafka_without_its_connector_is_one_sentence(tmp_path: Path) -> None:

@@ -28,7 +28,10 @@ class OneOperator:
         wired = SimpleNamespace(
             step=SimpleNamespace(kind="frame"), sources=("kafka",), diverts=False
         )
-        self.queries = {"sql": SimpleNamespace(wired=wired, query=object(), in_flight=None)}
+        query = SimpleNamespace(
+            wired=wired, query=object(), in_flight=None, kept_state=lambda: None
+        )
+        self.queries = {"sql": query}
         self.replicas = {"sql": 2}
         self.arrived: int | None = 0
         self.pipeline = Pipeline("one", trigger_s=2.0)

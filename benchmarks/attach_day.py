@@ -39,13 +39,15 @@ TARGET_S = 10.0
 WAYS = ("fixed", "dynamic", "attach")
 
 
-def day(file: str, minutes: float, peak_slots: float) -> np.ndarray:
-    """Events/s for every second of the run: the recorded day with the highest peak, compressed."""
+def day(file: str, minutes: float, peak_slots: float, number: int | None = None) -> np.ndarray:
+    """Events/s for every second of the run: a recorded day (the one with the highest peak, unless
+    its number is given), compressed.
+    """
     recorded = load(file)
     rows = round(86_400 / recorded.interval_s)
     whole = recorded.rates()
     days = whole[: len(whole) // rows * rows].reshape(-1, rows)
-    rates = days[int(days.max(axis=1).argmax())]
+    rates = days[int(days.max(axis=1).argmax()) if number is None else number]
     seconds = round(60 * minutes)
     edges = np.linspace(0, len(rates), seconds + 1).astype(int)
     means = np.array([rates[a : max(a + 1, b)].mean() for a, b in pairwise(edges)])
@@ -136,6 +138,7 @@ def one_way(way: str, servers: str, most: int, rates: np.ndarray, folder: Path) 
     time.sleep(2 * TARGET_S)
     if watcher:
         watcher.stop()
+        print("summary: " + watcher.account.line(watcher.settings.share), flush=True)
     query.stop()
     spark.stop()
     return used
@@ -160,12 +163,13 @@ def main() -> None:
     options.add_argument("--minutes", type=float, default=5.0)
     options.add_argument("--max", type=int, default=4)
     options.add_argument("--peak", type=float, default=3.0, help="slots busy at the peak")
+    options.add_argument("--day", type=int, help="day of the recording; default: highest peak")
     options.add_argument("--ways", default=",".join(WAYS))
     options.add_argument("--one", help=argparse.SUPPRESS)
     options.add_argument("--servers", help=argparse.SUPPRESS)
     options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = options.parse_args()
-    rates = day(args.load, args.minutes, args.peak)
+    rates = day(args.load, args.minutes, args.peak, args.day)
     if args.one:
         used = one_way(args.one, args.servers, args.max, rates, args.folder)
         print("USED " + json.dumps(used), flush=True)
@@ -184,6 +188,9 @@ def main() -> None:
             child = [sys.executable, __file__, *sys.argv[1:], "--one", way]
             child += ["--servers", broker.servers, "--folder", name]
             done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True)
+            for note in done.stdout.splitlines():
+                if note.startswith("summary: "):
+                    print(note)
             line = next(x for x in done.stdout.splitlines() if x.startswith("USED "))
             used = json.loads(line.removeprefix("USED "))
             ages = latencies(broker.servers, f"done-{way}")

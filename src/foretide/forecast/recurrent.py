@@ -149,6 +149,14 @@ class Recurrent:
             ahead = np.concatenate((ahead, np.asarray(predict(self.trained.weights, inputs))))
         return Forecast.of(self.trained.rates(ahead[:horizon]))
 
+    def forecast_many(self, windows: Array) -> Array:
+        """One forecast per row of ``lookback`` measured rates, all at once; never below 0."""
+        if self.trained is None:
+            raise NotReady(f"this network is not trained yet; it trains after {self.least} windows")
+        many = program(self.shape, Schedule(rounds=self.rounds)).predict_many
+        ahead = many(self.trained.weights, self.trained.scaled(windows))
+        return np.maximum(self.trained.rates(np.asarray(ahead)), 0.0)
+
     def state(self) -> dict[str, Any]:
         """Shape, range and weights; restored they give the same forecasts to the last bit."""
         shape = {name: getattr(self, name) for name in SHAPE}

@@ -77,6 +77,7 @@ class Program(NamedTuple):
     start: Callable[[jax.Array], Progress]
     round: Callable[[Progress, Parts], tuple[Progress, jax.Array]]
     predict: Callable[[Weights, Scaled], jax.Array]
+    predict_many: Callable[[Weights, Scaled], jax.Array]
 
 
 def skeleton(shape: Shape) -> tuple[Weights, Any]:
@@ -132,7 +133,13 @@ def program(shape: Shape, schedule: Schedule) -> Program:
         network: RecurrentNetwork = eqx.combine(weights, rest)
         return network(jnp.asarray(window))
 
-    return Program(*(_precise(jax.jit(f)) for f in (jax.vmap(start), jax.vmap(one_round), predict)))
+    functions = (
+        jax.vmap(start),
+        jax.vmap(one_round),
+        predict,
+        jax.vmap(predict, in_axes=(None, 0)),
+    )
+    return Program(*(_precise(jax.jit(f)) for f in functions))
 
 
 def _precise(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,9 +6,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
+import numpy as np
+
 Cell = float | str | None
+COLUMNS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a run of a paper's tables is asked for.
+
+    ``seed`` is the first seed, ``seeds`` how many runs are averaged where a table repeats its runs
+    (None: the paper's own number), ``data`` a directory with the authors' loads (None: the built-in
+    shapes), ``full`` also trains the networks, ``processes`` runs side by side (None: one per
+    core).
+    """
+
+    seed: int = 1
+    seeds: int | None = None
+    data: Path | None = None
+    full: bool = False
+    processes: int | None = None
+
+    def run_seeds(self, usual: int) -> range:
+        """The seeds of a table that repeats its runs ``usual`` times unless asked otherwise."""
+        return range(self.seed, self.seed + (self.seeds or usual))
 
 
 @dataclass(frozen=True)
@@ -24,20 +50,29 @@ class Row:
 
 @dataclass(frozen=True)
 class Claim:
-    """An order that the paper reports, and whether it came out here."""
+    """An order that the paper reports, and whether it came out here. ``text`` is the same in every
+    run; ``detail`` holds the figures of this one.
+    """
 
     text: str
     holds: bool
+    detail: str = ""
+
+    @property
+    def line(self) -> str:
+        verdict = "came out" if self.holds else "did NOT come out"
+        return f"{verdict}: {self.text}{f' ({self.detail})' if self.detail else ''}"
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """One published table or figure, reproduced."""
+    """One published table or figure, reproduced. ``key`` names its place on the paper's page."""
 
     title: str
     rows: Sequence[Row]
     claims: Sequence[Claim] = ()
     note: str = ""
+    key: str = ""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -58,7 +93,7 @@ class PublishedTable:
         - came out: x falls
         """
         out = [
-            f"**{self.title}**",
+            *wrap(f"**{self.title}**", COLUMNS),
             "",
             f"| | {' | '.join(self.columns)} |",
             "|" + "---|" * (1 + len(self.columns)),
@@ -68,14 +103,8 @@ class PublishedTable:
             for row in self.rows
         ]
         if self.claims:
-            out += [
-                "",
-                *(
-                    f"- {'came out' if c.holds else 'did NOT come out'}: {c.text}"
-                    for c in self.claims
-                ),
-            ]
-        return [*out, "", self.note] if self.note else out
+            out += ["", *(x for c in self.claims for x in _item(c.line))]
+        return [*out, "", *wrap(self.note, COLUMNS)] if self.note else out
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -84,9 +113,44 @@ class PublishedTable:
                 {"name": r.name, "ours": dict(r.ours), "published": dict(r.published)}
                 for r in self.rows
             ],
-            "claims": [{"text": c.text, "holds": c.holds} for c in self.claims],
+            "claims": [
+                {"text": c.text, "holds": c.holds, "detail": c.detail} for c in self.claims
+            ],
             "note": self.note,
+            "key": self.key,
         }
+
+
+def _item(text: str) -> list[str]:
+    return wrap(f"- {text}", COLUMNS, subsequent_indent="  ", break_on_hyphens=False)
+
+
+# 97.5 % quantiles of Student's t with 1, 2, ... degrees of freedom; beyond the list, 1.96
+_STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14,
+            2.13, 2.12, 2.11, 2.10, 2.09, 2.09, 2.08, 2.07, 2.07)  # fmt: skip
+
+
+def half_width(values: Sequence[float]) -> float:
+    """Half the 95 % interval of the mean of independent runs (Student's t); NaN for one run.
+
+    >>> round(half_width([1.0, 2.0, 3.0]), 2)
+    2.48
+    """
+    n = len(values)
+    if n < 2:
+        return float("nan")
+    t = _STUDENT[n - 2] if n - 2 < len(_STUDENT) else 1.96
+    return float(t * np.std(values, ddof=1) / np.sqrt(n))
+
+
+def interval(values: Sequence[float]) -> Cell:
+    """The mean of independent runs with its 95 % interval; one run is a plain figure.
+
+    >>> interval([1.0, 2.0, 3.0]), interval([2.0])
+    ('2 ± 2.5', 2.0)
+    """
+    mean = float(np.mean(values))
+    return mean if len(values) < 2 else f"{shown(mean)} ± {half_width(values):.2g}"
 
 
 def _cell(row: Row, column: str) -> str:

@@ -27,8 +27,6 @@ CLASSICAL = ("basic", "arima", "svr")
 NETWORKS = ("lstm", "gru", "bilstm", "bigru")
 TRAIN_DAYS, VALIDATE_DAYS, TEST_DAYS = 40, 10, 10
 STEPS = (1, 6)
-# (windows in, hidden units) tried by ``search``; the paper gives neither
-GRID = ((24, 32), (96, 32), (96, 128), (288, 64))
 PUBLISHED = {  # RMSE and MAE, periodic and fluctuating, BGElasor, table 1
     "arima": ((1.252, 0.888), (1.001, 0.713)),
     "svr": ((0.789, 0.589), (0.720, 0.504)),
@@ -134,18 +132,8 @@ def networks(
     return results
 
 
-def search(
-    name: str, loads: Sequence[Days], steps: int, seeds: Sequence[int], grid: Sequence[Size] = GRID
-) -> dict[str, dict[Size, float]]:
-    """Mean RMSE on the validation days of each size tried, per load: the test days stay unseen."""
-    tried: dict[str, dict[Size, float]] = {of.name: {} for of in loads}
-    for size in grid:
-        for load, runs in networks(name, loads, steps, size, seeds).items():
-            tried[load][size] = float(np.mean([check.rmse for _, check in runs]))
-    return tried
-
-
-# What ``search`` chose per load and network (six steps, two seeds); one step uses the same.
+# Windows in and hidden units with the least error on the validation days
+# (benchmarks/network_sizes.py); the paper gives neither.
 SIZES: Mapping[tuple[str, str], Size] = {}
 USUAL: Size = (96, 32)
 

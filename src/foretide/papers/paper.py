@@ -113,9 +113,7 @@ class PublishedTable:
                 {"name": r.name, "ours": dict(r.ours), "published": dict(r.published)}
                 for r in self.rows
             ],
-            "claims": [
-                {"text": c.text, "holds": c.holds, "detail": c.detail} for c in self.claims
-            ],
+            "claims": [{"text": c.text, "holds": c.holds, "detail": c.detail} for c in self.claims],
             "note": self.note,
             "key": self.key,
         }

@@ -51,13 +51,21 @@ class Learning:
         return self.impact * self.duration / (self.duration + visits)
 
 
+# What the printed rows add to straight lines: distance from the target (from ``upper`` for scale
+# out), and the difference there.
+_NONE_EXTRA = ((0.2, 0.3, 0.4), (0.0, -0.05, 0.0))
+_IN_EXTRA = ((0.1, 0.2, 0.3, 0.4), (0.0, 0.03, 0.05, 0.07))
+_OUT_EXTRA = ((0.1, 0.2), (0.0, 0.05))
+
+
 class RewardTable:
     """One host's table, in rows of ``step`` utilization from 0 to 1.
 
     It starts from the thresholds: up to ``lower`` scale in is best, from ``upper`` on scale out,
-    between them no action. The paper prints four rows of one table (target 0.6); ours follows them:
-    no action is worth ``1 - 1.5*|u - target|``, the other two rise by 0.5 per unit of utilization
-    towards their side and win by 0.05 at their threshold.
+    between them no action. The paper prints four rows of one table (its table Ia: target 0.6,
+    utilization 0.7 to 1.0), and with the default thresholds ours has them to the digit. The rest
+    continues their slopes: no action is worth ``1 - 1.5*|u - target|`` up to 0.2 above the target,
+    scale out moves with ``upper`` and scale in with ``lower``, where it wins by 0.05.
     """
 
     def __init__(
@@ -67,8 +75,10 @@ class RewardTable:
         self.target = target
         u = np.arange(round(1 / step) + 1) * step
         none = 1 - 1.5 * np.abs(u - target)
-        scale_in = np.interp(lower, u, none) + 0.05 + 0.5 * (lower - u)
-        scale_out = np.interp(upper, u, none) + 0.05 + 0.5 * (u - upper)
+        none = none + np.interp(u - target, *_NONE_EXTRA)
+        at_lower = float(np.interp(lower, u, none))
+        scale_in = at_lower + 0.05 + 0.5 * (lower - u) + np.interp(u - target, *_IN_EXTRA)
+        scale_out = 0.85 + 0.5 * (u - upper) + np.interp(u - upper, *_OUT_EXTRA)
         low, high = u <= lower + 1e-9, u >= upper - 1e-9
         scale_in = np.where(
             low, np.maximum(scale_in, none + 0.05), np.minimum(scale_in, none - 0.05)

@@ -37,6 +37,7 @@ QUICK = {
     "basic",
     "lr",
     "fft",
+    "fft-tuned",
     "regression",
     "smooth",
     "seasonal",
@@ -46,7 +47,7 @@ QUICK = {
     "seasonal-lags",
     "auto",
 }
-SLOW = {"ann", "rf", "rf-lags", "ets", "auto-arima", "svr"}
+SLOW = {"ann", "ann-tuned", "rf", "rf-tuned", "rf-lags", "ets", "auto-arima", "svr"}
 SLOW_ORIGINS = 100
 
 

@@ -1,5 +1,5 @@
-"""BGElasor's networks in several sizes on its own loads: errors on the validation days, which choose
-the size, and on the test days, seed by seed.
+"""BGElasor's networks in several sizes on its own loads: errors on the validation days, which
+choose the size, and on the test days, seed by seed.
 
 The test days decide nothing. Runs on whatever device JAX finds; on an accelerator start one process
 per model (``--model``). ``--out`` keeps all errors and the forecasts of the test days.

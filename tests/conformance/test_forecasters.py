@@ -64,6 +64,8 @@ LOADS: dict[str, Callable[[], Array]] = {
 TRAINED = (
     "ann",
     "rf",
+    "ann-tuned",
+    "rf-tuned",
     "ann-lags",
     "rf-lags",
     "svr",

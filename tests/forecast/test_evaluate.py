@@ -78,7 +78,7 @@ def test_a_load_of_zeros_has_no_relative_figures() -> None:
     assert (s.rmse, s.wape, s.mase, s.coverage) == (0.0, None, None, 1.0)
 
 
-SLOW = ("ann", "ann-lags", "rf", "rf-lags", "svr")
+SLOW = ("ann", "ann-tuned", "ann-lags", "rf", "rf-tuned", "rf-lags", "svr")
 NAMES = [
     pytest.param(p.name, marks=[pytest.mark.slow] if p.name in SLOW else [])
     for p in FORECASTERS

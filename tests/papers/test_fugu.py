@@ -8,6 +8,7 @@ import pytest
 
 from foretide.model import Decision, Host, Latency, Plan, Sample, Snapshot
 from foretide.papers.fugu import HostFigures, HostRun, averaged, host_figures, run, tables
+from foretide.papers.paper import Bench
 
 
 def decision(
@@ -34,6 +35,7 @@ def test_host_figures_by_hand() -> None:
     assert figures.p50_ms == 200.0
     assert figures.hosts == pytest.approx(5 / 3)
     assert figures.changes == 1.0
+    assert averaged([figures]).mean == figures.mean
     assert averaged([figures, replace(figures, hosts=3.0)]).hosts == pytest.approx((5 / 3 + 3) / 2)
 
 
@@ -58,6 +60,7 @@ def test_utilization_of_rl_is_above_local_above_global() -> None:
 
 @pytest.mark.slow
 def test_every_figure_has_its_table() -> None:
-    published = tables(repeats=1, processes=1, seconds=60)
-    assert [t.title.split(":")[0] for t in published] == [f"Figure {n}" for n in range(4, 10)]
+    published = tables(Bench(seeds=1, processes=1), seconds=60)
+    keys = ["table-i", *(f"figure-{n}" for n in range(4, 9)), "figure-8-fill", "figure-9"]
+    assert [t.key for t in published] == keys
     assert all(t.rows and t.claims for t in published)

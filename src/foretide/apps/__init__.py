@@ -1,5 +1,5 @@
-"""Topologies of the papers with service times and selectivities, usable live and simulated. One
-module per paper.
+"""Topologies of the papers with service times and selectivities, for the simulator and for
+``foretide run --app``. One module per paper.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``App``: one pipeline as a description.
 
-No code runs in it: the simulator draws events from it, and on Spark its operators burn the same
-time.
+No code runs in it: the simulator draws events from it, and ``foretide run --app`` runs it on Spark,
+where its operators wait or burn the same time.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +13,8 @@ from foretide.forecast import FORECASTERS
 from foretide.papers import PAPERS
 from foretide.papers.forecasting import MODELS, Setting
 from foretide.papers.forecasting import table as forecasting_table
+from foretide.papers.pages import write
+from foretide.papers.paper import Bench
 
 app = typer.Typer(help="Reproduce published figures.", no_args_is_help=True)
 
@@ -25,6 +28,20 @@ def main() -> None:
 def papers(
     names: Annotated[list[str] | None, typer.Argument(help="papers; default: all")] = None,
     seed: Annotated[int, typer.Option(help="the same seed gives the same events", min=0)] = 1,
+    seeds: Annotated[
+        int | None,
+        typer.Option(help="runs to average where a table repeats its runs", min=1),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="a directory with the authors' loads; default: built-in shapes"),
+    ] = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="train networks too: hours on two cores")
+    ] = False,
+    write_to: Annotated[
+        Path | None, typer.Option("--write", help="renew the tables of the pages in this directory")
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="one JSON object on standard output, nothing else")
     ] = False,
@@ -34,9 +51,12 @@ def papers(
     Example: [bold]foretide bench papers drs[/]
     """
     results = {}
+    bench = Bench(seed, seeds, data, full)
     for name in [PAPERS[n].name for n in names or PAPERS.names]:
-        tables = PAPERS.build(name, seed=seed)
+        tables = PAPERS.build(name, bench=bench)
         results[name] = [t.as_dict() for t in tables]
+        if write_to is not None:
+            write(write_to, name, tables)
         if not as_json:
             typer.echo(f"## {PAPERS[name].source}\n")
             for table in tables:

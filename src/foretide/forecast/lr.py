@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretide.forecast.gaps import filled
 from foretide.forecast.lags import Lagged
 from foretide.forecast.linear_regressors import LeastAbsolute, LeastSquares
+from foretide.forecast.sampling import ahead, samples, windows
 from foretide.model import Array, Forecast
 
 
 class LinearTrend:
-    """Ordinary least squares of the rate on the time index over the last ``last`` windows (PA-SPS,
-    section 4). Needs two windows.
+    """Ordinary least squares of the rate on the time index over the last ``last`` samples of
+    ``sample`` windows (PA-SPS, section 3.1). Needs two samples.
 
     ``rate(t) = mean + b * (t - mean t)``, ``b = cov(t, rate) / var(t)``
 
@@ -20,17 +20,19 @@ class LinearTrend:
     (7.0, 9.0)
     """
 
-    def __init__(self, last: int = 100) -> None:
+    def __init__(self, last: int = 100, sample: int = 1) -> None:
         self.last = last
+        self.sample = sample
 
     def fit(self, series: Array) -> None:
         """No training: the line is fitted at every forecast."""
 
     def forecast(self, recent: Array, horizon: int) -> Forecast:
-        rates = filled(recent[-self.last :], least=2)
+        rates = samples(recent, self.last, self.sample, least=2)
         at = np.arange(len(rates)) - (len(rates) - 1) / 2
         slope = (at @ rates) / (at @ at)
-        return Forecast.of(rates.mean() + slope * (at[-1] + np.arange(1, horizon + 1)))
+        next_at = at[-1] + np.arange(1, ahead(horizon, self.sample) + 1)
+        return Forecast.of(windows(rates.mean() + slope * next_at, horizon, self.sample))
 
 
 def linear_lags(lags: int = 30, steps: int = 6, most: int = 20_000) -> Lagged:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from foretide.errors import NotReady
 from foretide.forecast.gaps import filled
 from foretide.forecast.lags import LEAST_PAIRS, level
-from foretide.forecast.linear_regressors import LeastSquares
+from foretide.forecast.linear_regressors import LeastAbsolute, LeastSquares
 from foretide.forecast.new_windows import SeriesMemory
 from foretide.forecast.season import period as period_of
 from foretide.model import Array, Forecast
@@ -67,8 +67,8 @@ class Seasonal:
 
 
 class SeasonalLags:
-    """Least squares per step ahead on the last ``lags`` windows and on the same time one, two and
-    seven seasons ago.
+    """Least squares per step ahead, or with ``absolute`` least absolute errors, on the last
+    ``lags`` windows and on the same time one, two and seven seasons ago.
 
     For each of those seasons: the very window that is forecast, the mean of seven around it, and
     the mean of the four before the same time of day as now, which separates a level that changed
@@ -78,10 +78,13 @@ class SeasonalLags:
     forecasts back.
     """
 
-    def __init__(self, lags: int = 12, steps: int = 6, period: int | None = None) -> None:
+    def __init__(
+        self, lags: int = 12, steps: int = 6, period: int | None = None, absolute: bool = False
+    ) -> None:
         self.lags = lags
         self.steps = steps
         self.period = period
+        self.absolute = absolute
         self._memory = SeriesMemory(LIMIT)
         self._models: list[LeastSquares] = []
         self._shifts: tuple[int, ...] = ()
@@ -136,7 +139,7 @@ class SeasonalLags:
         for step in range(self.steps):
             now = np.arange(max((self.lags, *(s + 4 for s in shifts))), len(values) - step)
             x, scale = features(values, total, now, step, self.lags, shifts)
-            model = LeastSquares()
+            model = LeastAbsolute() if self.absolute else LeastSquares()
             model.fit(x, (values[now + step] / scale)[:, None], scale / scale.mean())
             models.append(model)
         return shifts, models

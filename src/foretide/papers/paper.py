@@ -148,7 +148,16 @@ def interval(values: Sequence[float]) -> Cell:
     ('2 ± 2.5', 2.0)
     """
     mean = float(np.mean(values))
-    return mean if len(values) < 2 else f"{shown(mean)} ± {half_width(values):.2g}"
+    return mean if len(values) < 2 else plus_minus(mean, half_width(values))
+
+
+def plus_minus(mean: float, width: float) -> str:
+    """A mean and half its interval, the latter with two digits that matter.
+
+    >>> plus_minus(7547.3, 151.2)
+    '7547 ± 150'
+    """
+    return f"{shown(mean)} ± {shown(float(f'{width:.2g}'))}"
 
 
 def _cell(row: Row, column: str) -> str:

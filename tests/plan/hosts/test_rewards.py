@@ -31,6 +31,13 @@ def test_the_worked_example_to_three_decimals() -> None:
     assert others.tolist() == [[0.4, 0.8], [0.38, 0.85], [0.35, 0.9], [0.32, 1.0]]
 
 
+def test_the_initial_table_has_the_printed_rows() -> None:
+    """Table Ia: 0.7 to 1.0 with the default thresholds, at either step."""
+    printed = printed_table().values[7:]
+    assert RewardTable(step=0.1).values[7:] == pytest.approx(printed)
+    assert RewardTable().values[[14, 16, 18, 20]] == pytest.approx(printed)
+
+
 def test_the_learning_rate_falls_with_visits() -> None:
     learning = Learning()
     assert [round(learning.rate(v), 4) for v in (0, 80, 240)] == [0.2, 0.1, 0.05]

@@ -83,6 +83,25 @@ def test_what_waited_before_the_first_window_is_due_too() -> None:
     assert "870 events still waiting at the end" in (saving(account, None).short or "")
 
 
+def test_what_came_while_nothing_was_measured_is_due_too() -> None:
+    """A restart: nothing waited when the first run ended, 400 events when the second one began."""
+    account = Account(operators(1), Prices(), Promise(target_s=30.0))
+    one = np.ones(1)
+    for processed, left in ((10.0, 0.0), (10.0, 0.0), (50.0, 360.0), (50.0, 320.0)):
+        counts = (10 * one, processed * one, left * one, one, one, 10 * one, np.zeros(0))
+        account.add(WindowArrays(30.0, *counts, dropped=0.0), one)
+    assert account.overdue == 310, "all that waits but the ten events of the last window"
+
+
+def test_a_backlog_that_is_estimated_may_wobble() -> None:
+    account = Account(operators(1), Prices(), Promise(target_s=30.0))
+    one = np.ones(1)
+    for left in (5.0, 25.0, 5.0, 25.0, 5.0):
+        counts = (10 * one, 10 * one, left * one, one, one, 10 * one, np.zeros(0))
+        account.add(WindowArrays(30.0, *counts, dropped=0.0), one)
+    assert account.overdue == 0
+
+
 CHAIN = Topology((Operator("a"), Operator("b", inputs=("a",))))
 
 

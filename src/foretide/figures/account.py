@@ -20,6 +20,8 @@ from foretide.topology import Topology
 
 PROMISED = 0.95
 """The share of events within the target that counts as served where a run promised none."""
+MISCOUNT = 2.0
+"""By how many windows' arrivals an estimate of a backlog may jump and mean nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Account:
         self._caps = caps.max(keepdims=True) if shared else caps
         self._routes = Routes(topology)
         self._processed, self._sent = np.zeros(n), np.zeros(len(topology.edges))
-        self._offered, self._due = np.zeros(n), np.zeros(n)
+        self._offered, self._due, self._backlog = np.zeros(n), np.zeros(n), np.zeros(n)
         self._recent: deque[tuple[float, Array]] = deque()
         self._grace_s = 0.0
         self._before, self._peak = start, np.full(len(self._caps), np.nan)
@@ -113,13 +115,16 @@ class Account:
         self._flow(window)
 
     def _flow(self, window: WindowArrays) -> None:
-        """Counts events in and out; those that came longer ago than the target are due. What waited
-        before the first window came at its start.
+        """Counts events in and out; those that came longer ago than the target are due. What no
+        window counted, because it waited before the first one or came while nothing was measured,
+        came at the start of this one.
         """
-        if self.windows == 1:
-            waited = np.maximum(window.backlog + window.processed - window.arrived, 0.0)
-            self._offered = self._offered + waited
+        missed = window.backlog + window.processed - window.arrived - self._backlog
+        usual = MISCOUNT * window.arrived + 10 if self.windows > 1 else 0.0
+        if (missed > usual).any():
+            self._offered = self._offered + np.where(missed > usual, missed, 0.0)
             self._recent.append((self.seconds - window.seconds, self._offered))
+        self._backlog = window.backlog
         self._processed = self._processed + window.processed
         self._sent = self._sent + window.sent
         self._offered = self._offered + window.offered

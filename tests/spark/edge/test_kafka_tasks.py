@@ -7,6 +7,7 @@ import queue
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from foretide.demo.broker import PASSWORD, USER, Broker
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark.edge import kafka_client, kafka_tasks
+from foretide.spark.edge.kafka import KafkaEdges, prefix_in
 from foretide.spark.edge.kafka import Topics as EdgeTopics
 from foretide.spark.edge.kafka_client import Cluster, client_config
 from foretide.spark.edge.kafka_tasks import (
@@ -187,6 +189,15 @@ def test_a_cluster_that_cannot_be_used_is_a_sentence(
     with pytest.raises(InvalidConfig, match=sentence) as refused:
         Cluster(client_config(servers, options)).topics()
     assert "wrong-one" not in str(refused.value)
+
+
+def test_a_start_without_a_broker_gives_up_within_fifteen_seconds_and_writes_nothing(
+    tmp_path: Path,
+) -> None:
+    assert kafka_client.ANSWER_S < 15
+    with pytest.raises(InvalidConfig, match="no Kafka broker answers at"):
+        KafkaEdges(tmp_path / "edges", "127.0.0.1:1", {}, lambda: prefix_in(tmp_path, "p", None))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_java_options_reach_the_edges_client(broker: Broker, topics: Topics) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from foretide.load import Load
-from foretide.spark import Generator, Pipeline, Running, session
+from foretide.spark import Generator, Pipeline, Running, kafka, session
 
 EVENTS = 400
 
 
-def declared() -> Pipeline:
-    p = Pipeline("killable", trigger_s=0.2)
+def declared(servers: str | None = None) -> Pipeline:
+    """Its edges are directories, or topics at ``servers``."""
+    p = Pipeline("killable", trigger_s=0.2, edges=kafka(servers) if servers else None)
     p.source(
         "events", Generator(Load("burst", np.array([float(EVENTS)]), 0.01), max_events_per_batch=25)
     )
@@ -34,7 +35,7 @@ def declared() -> Pipeline:
 
 if __name__ == "__main__":
     spark = session("killable", master="local[8]", short_run=True)
-    with Running(declared(), spark, Path(sys.argv[1])) as running:
+    with Running(declared(*sys.argv[2:3]), spark, Path(sys.argv[1])) as running:
         running.set_replicas({"split": 2, "left": 2})
         running.wait()
     spark.stop()

@@ -26,7 +26,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from foretide.spark.edge.inbox import Inbox
-from foretide.spark.edge.store import place_at
+from foretide.spark.edge.store import StorePath, place_at
 from foretide.spark.worker.planning import end_quietly
 
 ReadPieces = Callable[[Sequence[tuple[str, int]], pa.Schema], Iterator[pa.RecordBatch]]
@@ -58,6 +58,8 @@ class _Reader(DataSourceStreamReader):
         self.pause_s = pause_s
         self.schema = schema
         self._next_at = 0.0
+        # Requests to a store cost money: there, one look per question.
+        self._look_s = WAIT_S if isinstance(inbox.edges, StorePath) else LOOK_S
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802
         return self.inbox.start()
@@ -73,7 +75,7 @@ class _Reader(DataSourceStreamReader):
                 return reached
             if now >= until:
                 return start
-            time.sleep(LOOK_S)
+            time.sleep(self._look_s)
 
     def _limit(self) -> int:
         try:

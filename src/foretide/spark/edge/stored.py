@@ -41,6 +41,7 @@ class StoredBatches:
     ) -> None:
         self.root = root
         self._read_up_to = read_up_to
+        self._at = -1
         self._open: deque[int] | None = None
         self._known: dict[int, Manifest] = {}
         self._staging: Path | None = None
@@ -56,16 +57,17 @@ class StoredBatches:
 
     def newest(self) -> int:
         """The hint is at most one batch behind, as ``deliver`` writes it; where its batch is gone,
-        all are listed.
+        all are listed. A look that finds nothing new costs two requests.
         """
         try:
-            at = int((self.root / "newest").read_text())
+            at = max(int((self.root / "newest").read_text()), self._at)
         except (FileNotFoundError, ValueError):
-            at = -1
-        if at < 0 or not self.has(at):
+            at = self._at
+        if at < 0 or (at != self._at and not self.has(at)):
             at = max(self.batches(), default=-1)
         while self.has(at + 1):
             at += 1
+        self._at = at
         return at
 
     def folder(self, batch: int) -> StorePath:

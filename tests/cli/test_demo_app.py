@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from foretide.cli import app
-from foretide.cli.demo_app import APPS, between, example
+from foretide.cli.demo_app import APPS, between, example, in_and_out
 from foretide.demo.tweets import demo_load
 from foretide.errors import InvalidConfig, MissingExtra
 from foretide.examples.database import SqliteTable
 from foretide.spark import Generator
+from foretide.spark.edge.protocol import Manifest
+from foretide.spark.run.accounts import Accounts
+from foretide.topology import Operator, Topology
 
 
 @pytest.mark.parametrize("name", APPS)
@@ -51,3 +56,15 @@ def test_what_cannot_run_is_a_sentence(tmp_path: Path) -> None:
         invoke("--app", "dnss")
     with pytest.raises(InvalidConfig, match="goes with the demo's own pipeline"):
         invoke("--app", "dns", "--edges", "kafka")
+
+
+def test_events_are_counted_at_the_sources_and_at_the_sinks() -> None:
+    topology = Topology((Operator("parse"), Operator("store", ("parse",))))
+    accounts = Accounts(
+        {
+            "parse": Manifest(3, 1.0, 1, {"lines": 120}, {"to.store": 100}),
+            "store": Manifest(2, 1.0, 1, {"parse": 90}, {"sink.table": 80, "dead": 10}),
+        }
+    )
+    running: Any = SimpleNamespace(accounts=accounts, topology=topology)
+    assert in_and_out(running) == {"in": 120, "out": 80}

@@ -124,14 +124,15 @@ def run_app(name: str, system: System, duration_s: int, folder: Path, port: int)
             steps,
             started=screen.started,
             stopping=lambda: say(STOPPING),
-            ended=lambda running: counted.update(_in_and_out(running)),
+            ended=lambda running: counted.update(in_and_out(running)),
         )
     say(summary(ran, decisions))
     say(f"{app.events} in: {counted['in']:,}; events at the sinks: {counted['out']:,}")
     say(f"journal: {live.journal}; look again: foretide dashboard {folder}")
 
 
-def _in_and_out(running: Running) -> dict[str, int]:
+def in_and_out(running: Running) -> dict[str, int]:
+    """Events that the operators at the sources took, and those delivered to sinks."""
     accounts, topology = running.accounts, running.topology
     delivered = {n: accounts.latest(n).delivered for n in topology.names}
     return {

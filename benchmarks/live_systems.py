@@ -72,6 +72,7 @@ def main() -> None:
     options.add_argument("--pretrained", type=Path, default=None)
     options.add_argument("--pool", type=int, default=None)
     options.add_argument("--most", type=int, default=12, help="replicas of an operator at most")
+    options.add_argument("--fixed", default=None, help="an allocation that stays, as 10:11:1")
     options.add_argument("--keep", type=Path, default=None, help="the run's folder")
     options.add_argument(
         "--set", action="append", default=[], metavar="KEY=NUMBER", help="a planner's constant"
@@ -88,6 +89,9 @@ def main() -> None:
     load = load_named(given.load or app.load, given.speed, given.scale).first(60 * given.minutes)
     pipeline = described(app, load)
     pipeline.limit_replicas(given.most)
+    if given.fixed is not None:
+        for name, n in zip(pipeline.steps, map(int, given.fixed.split(":")), strict=True):
+            pipeline.steps[name] = replace(pipeline.steps[name], min_replicas=n, max_replicas=n)
     keep = given.keep or Path(tempfile.mkdtemp(prefix="foretide-live-"))
     keep.mkdir(parents=True, exist_ok=True)
     with standalone(keep, cores=16) as master:

@@ -73,3 +73,16 @@ def test_summaries_keep_percentiles_of_many_events() -> None:
     assert found is not None
     for measured, q in ((found.p50_ms, 50), (found.p90_ms, 90)):
         assert measured == pytest.approx(np.percentile(stamps, q) * 1e3, rel=0.03)
+
+
+def test_dropped_events_are_done_and_not_processed() -> None:
+    """Of a batch of 30 events, 20 are dropped in its first piece; a window ends between."""
+    accounts = Accounts({"a": None}, {"a": Inputs(outside=lambda latest, at: 30)})
+    accounts.begin("a", lambda: Partial(events=20, late=20))
+    assert accounts.backlog("a", at=0.0) == 10
+    assert accounts.take()["a"].processed == 0
+    done = Report(0, processed=10, diverted=20, busy_s=1.0, late=20)
+    accounts.add("a", Delivery(Manifest(0, 2.0, 1, {"src": 30}), {"src": 30}, {}, [done]))
+    window = accounts.take()["a"]
+    assert (window.processed, window.late, window.diverted) == (10, 20, 20)
+    assert accounts.backlog("a", at=0.0) == 0

@@ -44,13 +44,18 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Partial:
-    """What a batch that still runs has done so far. ``by_replica`` is empty where tasks do not
-    report; ``emitted`` counts finished pieces of the batch.
+    """What a batch that still runs has done so far; ``late`` of its events were dropped. Empty
+    ``by_replica``: tasks do not report. ``emitted`` counts finished pieces of the batch.
     """
 
     events: int = 0
     by_replica: Mapping[int, Progress] = field(default_factory=dict)
     emitted: Mapping[str, int] = field(default_factory=dict)
+    late: int = 0
+
+    @property
+    def processed(self) -> int:
+        return self.events - self.late
 
 
 NOTHING = Partial()
@@ -70,7 +75,7 @@ class Window:
     @property
     def processed(self) -> int:
         done = sum(b.events for b in self.deliveries) - self.late
-        return max(0, done + self.partial.events - self.counted.events)
+        return max(0, done + self.partial.processed - self.counted.processed)
 
     @property
     def late(self) -> int:

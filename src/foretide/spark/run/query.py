@@ -116,9 +116,9 @@ class BatchRun:
         emitted = {folder: sum(n for _, n in held) for folder, held in self.files.items()}
         reports = {r.replica: Progress(r.processed, r.busy_s) for r in outcome.reports}
         by_replica = _plus(self.done.by_replica, reports)
-        late = sum(r.late for r in outcome.reports)
-        events = self.done.events + (outcome.events or 0) - late
-        self.done, self.reporting = Partial(events, by_replica, emitted), None
+        late = self.done.late + sum(r.late for r in outcome.reports)
+        events = self.done.events + (outcome.events or 0)
+        self.done, self.reporting = Partial(events, by_replica, emitted, late), None
 
     def progress(self) -> Partial:
         """What is done so far, also by tasks that still run; called on other threads."""
@@ -127,7 +127,7 @@ class BatchRun:
         if not running:
             return done
         events = done.events + sum(p.processed for p in running.values())
-        return Partial(events, _plus(done.by_replica, running), done.emitted)
+        return Partial(events, _plus(done.by_replica, running), done.emitted, done.late)
 
     @property
     def events(self) -> int | None:

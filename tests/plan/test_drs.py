@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -317,3 +318,12 @@ def test_in_micro_batches_what_cannot_keep_up_is_rescued():
     assert plan.replicas["a"] > 3
     assert plan.replicas["b"] > 6
     assert "grows without end" in plan.reasons[""]
+
+
+def test_completion_is_measured_where_it_is_asked_for():
+    seen = replace(snapshot(10.0, {"a": 3, "b": 4}, measured_s=0.6), completion=latency(0.9))
+    h = history(seen)
+    assert Drs(DrsSettings(measure="completion")).measured_s(h) == pytest.approx(0.9)
+    assert Drs().measured_s(h) == pytest.approx(0.6)
+    with pytest.raises(InvalidConfig, match="cannot measure 'time'"):
+        DrsSettings(measure="time")

@@ -41,7 +41,8 @@ class DrsSettings:
     within ``reallocate_after_s`` (T_ra) of the last change. Measurements are smoothed over
     ``smoothing`` windows, or by ``D <- alpha*D + (1 - alpha)*d`` where ``alpha`` is set. ``model``
     is the queueing model. ``measure`` is what the bounds apply to: the end-to-end ``latency``, or
-    the ``sojourn`` times summed over an event and all that came of it, as the paper defines T.
+    the ``sojourn`` times summed over an event and all that came of it, as the model defines T, or
+    the ``completion`` of an input and all that came of it, as the paper measures T.
     With ``foresight`` the highest forecast replaces the smoothed load, which DRS itself does not
     do.
     """
@@ -54,7 +55,7 @@ class DrsSettings:
     smoothing: int = 6
     alpha: float | None = None
     model: Literal["mmk", "gigk"] = "gigk"
-    measure: Literal["latency", "sojourn"] = "latency"
+    measure: Literal["latency", "sojourn", "completion"] = "latency"
     foresight: bool = False
 
     def __post_init__(self) -> None:
@@ -70,9 +71,10 @@ class DrsSettings:
             raise InvalidConfig(
                 f"unknown model '{self.model}' of the drs planner; valid: mmk, gigk"
             )
-        if self.measure not in ("latency", "sojourn"):
+        if self.measure not in ("latency", "sojourn", "completion"):
             raise InvalidConfig(
-                f"the drs planner cannot measure '{self.measure}'; valid: latency, sojourn"
+                f"the drs planner cannot measure '{self.measure}'; valid: latency, sojourn, "
+                "completion"
             )
 
 
@@ -173,12 +175,10 @@ class Drs:
         return self._smooth(np.array(times)) if times else None
 
     def _seen_s(self, snapshot: Snapshot) -> float | None:
-        if (
-            self.settings.measure == "latency"
-            and snapshot.latency is not None
-            and snapshot.latency.count > 0
-        ):
-            return snapshot.latency.mean_ms / 1e3
+        measured = {"latency": snapshot.latency, "completion": snapshot.completion}
+        seen = measured.get(self.settings.measure)
+        if seen is not None and seen.count > 0:
+            return seen.mean_ms / 1e3
         return sojourn_sum_s(snapshot.samples)
 
     def _choose(

@@ -12,7 +12,7 @@ from foretide.model import Host, Sample
 from foretide.spark.control.probe import PipelineProbe, loaded
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.edge.protocol import Manifest
-from foretide.spark.run.accounts import Accounts, Delivery, Inputs, Partial, Window
+from foretide.spark.run.accounts import Accounts, Delivery, Inputs, Partial, Use, Window
 from foretide.spark.run.placing import Placement
 from foretide.spark.run.trees import Trees
 from foretide.spark.worker.meter import Progress, Report
@@ -139,14 +139,15 @@ def test_a_replica_works_from_the_next_batch_on_while_slots_are_free() -> None:
 
 def test_loads_of_an_executor_are_those_of_the_tasks_that_ran_there() -> None:
     reports = [
-        Report(0, 10, busy_s=4.0, executor="0"),
-        Report(1, 10, busy_s=1.0, executor="1"),
-        Report(2, 10, busy_s=2.0, executor="0"),
+        Report(0, 10, busy_s=4.0, executor="0", memory_bytes=5e7, moved_bytes=100.0),
+        Report(1, 10, busy_s=1.0, executor="1", memory_bytes=6e7, moved_bytes=50.0),
+        Report(2, 10, busy_s=2.0, executor="0", memory_bytes=3e7, moved_bytes=20.0),
     ]
     window = Window([Delivery(Manifest(0, 0.0, 3), {"src": 30}, {}, reports)])
-    assert window.by_executor() == {"0": 6.0, "1": 1.0}
+    assert window.by_executor() == {"0": Use(6.0, 8e7, 120.0), "1": Use(1.0, 6e7, 50.0)}
     samples = {"a": Sample(30, 30, 0, 3, busy_s=7.0), "sql": Sample(5, 5, 0, 1, busy_s=3.0)}
     hosts = (Host("0", 0.5, 2.0), Host("1", 0.25, 2.0))
     first, second = loaded(hosts, samples, {"a": window.by_executor(), "sql": {}}, window_s=10.0)
     assert first.loads == {"a": pytest.approx(0.6), "sql": pytest.approx(0.3)}
     assert second.loads == {"a": pytest.approx(0.1), "sql": pytest.approx(0.15)}
+    assert first.uses == {"memory_bytes": {"a": 8e7}, "network_bytes_s": {"a": 12.0}}

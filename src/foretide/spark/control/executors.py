@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -69,6 +70,8 @@ class ExecutorPool:
         self._busy_s: dict[str, tuple[float, float]] = {}
         self._jobs_seen: dict[str, int] = {}
         self._releasing: set[str] = set()
+        python = calls.setting("spark.executor.pyspark.memory", "")
+        self._limits = {"memory_bytes": size_bytes(python)} if python else {}
         self._total: int | None = None
 
     def infos(self) -> list[ExecutorInfo]:
@@ -198,7 +201,8 @@ class ExecutorPool:
             if before is not None and now > before[0]:
                 used = (e.task_s - before[1]) / (now - before[0])
                 cores = max(e.cores, 1)
-                hosts.append(Host(e.name, max(0.0, used / cores), float(cores)))
+                utilization = max(0.0, used / cores)
+                hosts.append(Host(e.name, utilization, float(cores), limits=self._limits))
         self._busy_s = seen
         return tuple(hosts)
 
@@ -216,3 +220,14 @@ class ExecutorPool:
         """
         jobs = self.ended_jobs(query)
         return sum(job.task_s for job in jobs) if jobs else None
+
+
+def size_bytes(text: str) -> float:
+    """A size as Spark's settings write it; plain numbers are mebibytes.
+
+    >>> size_bytes("512m"), size_bytes("2gb") == size_bytes("2048")
+    (536870912.0, True)
+    """
+    units = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40}
+    number, unit = re.fullmatch(r"\s*(\d+)\s*([kmgt]?)b?\s*", text.lower()).groups()  # type: ignore[union-attr]
+    return float(int(number) << units[unit])

@@ -15,7 +15,7 @@ from foretide.errors import NotReady
 from foretide.model import Host, Latency, Sample, Snapshot
 from foretide.quantities import sojourn_sum_s
 from foretide.spark.control.executors import ExecutorPool
-from foretide.spark.run.accounts import Window
+from foretide.spark.run.accounts import Use, Window
 from foretide.spark.run.running import Running
 from foretide.spark.worker.stamps import latency
 
@@ -139,19 +139,24 @@ class PipelineProbe:
 def loaded(
     hosts: Sequence[Host],
     samples: Mapping[str, Sample],
-    busy_s: Mapping[str, Mapping[str, float]],
+    used: Mapping[str, Mapping[str, Use]],
     window_s: float,
 ) -> tuple[Host, ...]:
-    """Hosts with the cores each operator used on them: from the tasks that ran there. Of an
-    operator whose tasks do not say where they ran (a DataFrame function) it is an estimate: a share
-    of the host's used cores in proportion to the operators' busy times.
+    """Hosts with the cores, the memory and the traffic of each operator on them, from the tasks
+    that ran there. Where tasks do not say that (a DataFrame function) the cores are an estimate: a
+    share of the host's used cores in proportion to the operators' busy times.
     """
-    vague = {n: s.busy_s or 0.0 for n, s in samples.items() if not busy_s.get(n)}
+    vague = {n: s.busy_s or 0.0 for n, s in samples.items() if not used.get(n)}
     total = sum(s.busy_s or 0.0 for s in samples.values())
     placed = []
     for h in hosts:
-        loads = {n: on[h.name] / window_s for n, on in busy_s.items() if on.get(h.name, 0.0) > 0.0}
-        used = h.utilization * h.capacity
-        loads |= {n: used * b / total for n, b in vague.items() if b > 0.0}
-        placed.append(replace(h, loads=loads))
+        here = {n: on[h.name] for n, on in used.items() if h.name in on}
+        loads = {n: u.busy_s / window_s for n, u in here.items() if u.busy_s > 0.0}
+        cores = h.utilization * h.capacity
+        loads |= {n: cores * b / total for n, b in vague.items() if b > 0.0}
+        uses = {
+            "memory_bytes": {n: u.memory_bytes for n, u in here.items()},
+            "network_bytes_s": {n: u.moved_bytes / window_s for n, u in here.items()},
+        }
+        placed.append(replace(h, loads=loads, uses=uses if here else {}))
     return tuple(placed)

@@ -61,6 +61,17 @@ class Partial:
 NOTHING = Partial()
 
 
+@dataclass(frozen=True)
+class Use:
+    """What an operator took of one executor in a window: task seconds, the most memory that its
+    Python workers held at once, and the size of the events that they took and gave.
+    """
+
+    busy_s: float = 0.0
+    memory_bytes: float = 0.0
+    moved_bytes: float = 0.0
+
+
 @dataclass
 class Window:
     """An operator between two reads. A batch that runs at the end of a window counts there with
@@ -131,13 +142,21 @@ class Window:
         busy_s = tuple(max(0.0, s.busy_s) for s in shares)
         return busy_s, tuple(max(0.0, float(s.processed)) for s in shares)
 
-    def by_executor(self) -> dict[str, float]:
-        """Busy seconds per executor, of the replicas that know where they ran."""
-        busy_s: dict[str, float] = {}
-        for report in (r for b in self.deliveries for r in b.reports):
-            if report.executor is not None:
-                busy_s[report.executor] = busy_s.get(report.executor, 0.0) + report.busy_s
-        return busy_s
+    def by_executor(self) -> dict[str, Use]:
+        """What the operator took of every executor, of the replicas that know where they ran."""
+        uses: dict[str, Use] = {}
+        for delivery in self.deliveries:
+            together: dict[str, float] = {}
+            for r in delivery.reports:
+                if r.executor is not None:
+                    before = uses.get(r.executor, Use())
+                    together[r.executor] = together.get(r.executor, 0.0) + r.memory_bytes
+                    uses[r.executor] = Use(
+                        before.busy_s + r.busy_s,
+                        max(before.memory_bytes, together[r.executor]),
+                        before.moved_bytes + r.moved_bytes,
+                    )
+        return uses
 
     @property
     def scv_service(self) -> float | None:

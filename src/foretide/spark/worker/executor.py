@@ -1,4 +1,4 @@
-"""Which executor a Python worker belongs to."""
+"""Which executor a Python worker belongs to, and the memory that it holds."""
 
 from __future__ import annotations
 
@@ -27,3 +27,12 @@ def executor_name() -> str | None:
     except (OSError, ValueError, IndexError):
         return None
     return DRIVER
+
+
+def resident_bytes() -> float:
+    """Memory of this process that is in RAM; 0 where that cannot be read."""
+    try:
+        with open("/proc/self/statm") as file:
+            return float(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0.0

@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark import AccumulatorParam, TaskContext
 
 from foretide.spark.worker.columns import KEY, STAMP
-from foretide.spark.worker.executor import executor_name
+from foretide.spark.worker.executor import executor_name, resident_bytes
 from foretide.spark.worker.stamps import summary
 from foretide.spark.worker.traces import Trace
 
@@ -35,7 +35,8 @@ class Report:
     """What one replica did in one batch. ``late`` events were dropped unprocessed: too old, or too
     many for the queue; they are among the ``diverted``. ``times`` are seconds of the sampled
     events, ``stamps`` at most a few hundred of them; ``executor`` is where it ran, None where that
-    is unknown.
+    is unknown. ``memory_bytes`` is what its Python worker held at the end, ``moved_bytes`` the size
+    of the events that it took and gave.
     """
 
     replica: int
@@ -51,6 +52,8 @@ class Report:
     expected_s: float = 0.0
     learning_s: float = 0.0
     executor: str | None = None
+    memory_bytes: float = 0.0
+    moved_bytes: float = 0.0
     traces: dict[float, Trace] = field(default_factory=dict)
     late: int = 0
 
@@ -136,6 +139,7 @@ class TaskMeter:
             self._missed = []
         self._stamps.append(stamps)
         self.report.processed += len(stamps)
+        self.report.moved_bytes += batch.nbytes
         self.report.busy_s += busy_s
         self.report.stamp_sum += float(stamps.sum())
         now = perf_counter()
@@ -173,6 +177,7 @@ class TaskMeter:
             float(times.sum()),
             float((times**2).sum()),
         )
+        r.memory_bytes = resident_bytes()
         r.stamps = summary(np.concatenate(self._stamps)) if self._stamps else np.empty(0)
         if self._learner is not None and self._keys:
             begun = perf_counter()

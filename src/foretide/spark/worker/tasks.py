@@ -158,6 +158,7 @@ def run_events(work: Work, add: Add) -> Body:
                 _follow(work, batch, made, meter.report)
             meter.batch(batch, perf_counter() - started)
             if made is not None:
+                meter.report.moved_bytes += made.nbytes
                 yield made
         if meter.report.processed or meter.report.late:
             add({meter.report.replica: meter.done()})

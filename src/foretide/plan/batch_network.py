@@ -3,15 +3,20 @@
 An operator starts a batch every ``I`` seconds with the ``n = rate * I`` events that came meanwhile.
 With k replicas and service time s (squared variation scv):
 
-    batch    B(k) = fixed + per_task * k + s * (max(1, n/k + (k - 1)/2k) + z * sqrt(scv * n/k))
+    batch    B(k) = fixed + per_task * k + s * max(1, n/k + |(k - 1)/2k, z * sqrt(scv * n/k)|)
     interval I(k) = max(pace, B(k))            batches that overrun follow each other at once
-    sojourn  T(k) = wait + (I(k) - pace) / 2 + B(k)
+    sojourn  T(k) = wait + (I2(k) - pace) / 2 + B(k) + (s/k) * Var(n) / n
 
 ``(k - 1)/2k`` is what dealing whole events to k replicas costs on average; ``z`` is how far the
-slowest of k replicas lies above the mean (Blom's approximation of the largest of k normals).
+slowest of k replicas lies above the mean (Blom's approximation of the largest of k normals); the
+two are added as the sides of a right angle, since the slowest need not hold the odd event.
 ``wait`` is the measured time until a batch starts while batches keep the pace: half the trigger at
-a source, little behind an edge. Replicas help as long as a batch holds more events than there are
-replicas; what remains is the pace and the fixed cost, which no replica shortens.
+a source, little behind an edge. Batches differ: ``n`` varies with the arrivals (its variance is
+``dispersion`` times its mean, and more where intervals differ), so some batches overrun though the
+mean one does not. Mean and variance of n, B (as a normal) and I are iterated until they agree; an
+event is more often in a large batch than in a small one, hence ``I2 = E[I^2]/E[I]`` and the last
+term. Replicas help as long as a batch holds more events than there are replicas; what remains is
+the pace and the fixed cost, which no replica shortens.
 
 Pure. ``processors`` holds the same two questions for queues that serve one event at a time.
 """
@@ -20,17 +25,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from statistics import NormalDist
+from typing import NamedTuple
 
 from foretide.errors import Infeasible, InvalidRecord
 from foretide.plan.queueing import network_sojourn_s
 
-AHEAD = 8
+AHEAD = 4
 """Replicas that are looked ahead: whole events per replica make the gain of a single one uneven."""
 NEAR = 1.05
 """An allocation this near the best one is as good where the target cannot be met."""
 LONGEST_S = 1e6
+PASSES = 3
+"""How often intervals are passed on along the edges, for loops."""
+ROUNDS = 200
+"""Iterations in which the moments of batches settle."""
 
 
 def slowest(k: int) -> float:
@@ -60,10 +71,15 @@ class BatchStation:
     per_task_s: float = 0.0
     scv: float = 0.0
     most: int = 10_000
+    dispersion: float = 0.0
+    producers: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         figures = (self.rate, self.service_time_s, self.pace_s, self.wait_s, self.fixed_s)
-        if not all(math.isfinite(v) and v >= 0 for v in (*figures, self.per_task_s, self.scv)):
+        if not all(
+            math.isfinite(v) and v >= 0
+            for v in (*figures, self.per_task_s, self.scv, self.dispersion)
+        ):
             raise InvalidRecord(f"{self}: every figure of a station must be finite and >= 0")
 
     @property
@@ -76,39 +92,85 @@ class BatchStation:
         """The fewest replicas that keep up."""
         return math.floor(self.offered) + 1
 
-    def interval_s(self, k: int) -> float:
-        """Seconds between two batches on ``k`` replicas; infinite when they cannot keep up.
-
-        Batches that overrun the pace solve ``I = c + a I / k + b sqrt(I)``.
-        """
-        left = 1.0 - self.offered / k
-        if left <= 0:
-            return math.inf
-        s = self.service_time_s
-        c = self.fixed_s + self.per_task_s * k + s * (k - 1) / (2 * k)
-        b = s * slowest(k) * math.sqrt(self.scv * self.rate / k)
-        root = (b + math.sqrt(b * b + 4 * left * c)) / (2 * left)
-        return max(self.pace_s, root * root, self.batch_of_s(k, 0.0))
-
     def batch_of_s(self, k: int, events: float) -> float:
         """How long a batch of so many events takes on ``k`` replicas."""
         share = events / k
-        rounds = max(1.0, share + (k - 1) / (2 * k))
-        varied = slowest(k) * math.sqrt(self.scv * share)
-        return self.fixed_s + self.per_task_s * k + self.service_time_s * (rounds + varied)
+        above = math.hypot((k - 1) / (2 * k), slowest(k) * math.sqrt(self.scv * share))
+        busy_s = self.service_time_s * max(1.0, share + above)
+        return self.fixed_s + self.per_task_s * k + busy_s
+
+    def steady(self, k: int) -> Steady:
+        """Batches on ``k`` replicas once they have settled."""
+        return _steady(self, k)
 
     def batch_s(self, k: int) -> float:
         """How long a batch takes on ``k`` replicas."""
-        interval_s = self.interval_s(k)
-        return interval_s if math.isinf(interval_s) else self.batch_of_s(k, self.rate * interval_s)
+        return self.steady(k).batch_s
+
+    def interval_s(self, k: int) -> float:
+        """Mean seconds between two batches on ``k`` replicas; infinite when they cannot keep up."""
+        return self.steady(k).interval_s
 
     def sojourn_s(self, k: int) -> float:
         """Mean seconds from an event's arrival here to the end of its batch."""
-        interval_s = self.interval_s(k)
-        if interval_s > LONGEST_S:
+        view = self.steady(k)
+        if view.interval_s > LONGEST_S:
             return math.inf
-        stretched = (interval_s - self.pace_s) / 2
-        return self.wait_s + stretched + self.batch_of_s(k, self.rate * interval_s)
+        waited = (view.interval_s + view.interval_var / view.interval_s - self.pace_s) / 2
+        crowded = self.service_time_s / k * view.events_var / max(view.events, 1e-9)
+        return self.wait_s + waited + view.batch_s + crowded
+
+
+class Steady(NamedTuple):
+    """Batches of one operator: mean length, mean and variance of the time between two and of the
+    events in one.
+    """
+
+    batch_s: float
+    interval_s: float
+    interval_var: float
+    events: float
+    events_var: float
+
+
+@lru_cache(maxsize=4096)
+def _steady(station: BatchStation, k: int) -> Steady:
+    """The moments that agree with each other."""
+    if station.offered >= k:
+        return Steady(math.inf, math.inf, 0.0, math.inf, 0.0)
+    s, interval_s, interval_var = station.service_time_s, max(station.pace_s, 1e-3), 0.0
+    for _ in range(ROUNDS):
+        events = station.rate * interval_s
+        events_var = station.dispersion * events + station.rate**2 * interval_var
+        batch_s = station.batch_of_s(k, events)
+        batch_var = (s / k) ** 2 * events_var + s * s * station.scv * events / k / 2
+        before = interval_s
+        interval_s, interval_var = _at_least(station.pace_s, batch_s, math.sqrt(batch_var))
+        if abs(interval_s - before) <= 1e-4 * before:
+            break
+        if interval_s > LONGEST_S:
+            return Steady(math.inf, math.inf, 0.0, math.inf, 0.0)
+    return Steady(batch_s, interval_s, interval_var, events, events_var)
+
+
+def _at_least(floor: float, mean: float, deviation: float) -> tuple[float, float]:
+    """Mean and variance of a normal value that is raised to ``floor``.
+
+    >>> _at_least(1.0, 0.5, 0.0), _at_least(1.0, 2.0, 0.0)
+    ((1.0, 0.0), (2.0, 0.0))
+    """
+    if deviation <= 1e-12:
+        return max(floor, mean), 0.0
+    z = (floor - mean) / deviation
+    below = NormalDist().cdf(z)
+    density = NormalDist().pdf(z)
+    first = floor * below + mean * (1 - below) + deviation * density
+    second = (
+        floor**2 * below
+        + (mean**2 + deviation**2) * (1 - below)
+        + deviation * density * (mean + floor)
+    )
+    return first, max(0.0, second - first**2)
 
 
 @dataclass(frozen=True)
@@ -122,11 +184,24 @@ class BatchNetwork:
         if not (math.isfinite(self.load) and self.load > 0):
             raise InvalidRecord(f"a network's load is {self.load}: it must be > 0 events/s")
 
+    def paced(self, replicas: Sequence[int]) -> list[BatchStation]:
+        """The stations at the pace of what they read: behind an edge no batch starts before one of
+        a producer has ended, and batches of several producers come in between each other.
+        """
+        paced = list(self.stations)
+        for _ in range(PASSES if any(s.producers for s in paced) else 0):
+            intervals = [s.interval_s(k) for s, k in zip(paced, replicas, strict=True)]
+            for i, s in enumerate(self.stations):
+                rates = [1 / intervals[p] for p in s.producers if 0 < intervals[p] < LONGEST_S]
+                if rates:
+                    paced[i] = replace(s, pace_s=max(s.pace_s, round(1 / sum(rates), 3)))
+        return paced
+
     def sojourn_s(self, replicas: Sequence[int]) -> float:
         """Mean seconds an event and all that came of it spend in the network; infinite when some
         operator cannot keep up.
         """
-        times = [s.sojourn_s(k) for s, k in zip(self.stations, replicas, strict=True)]
+        times = [s.sojourn_s(k) for s, k in zip(self.paced(replicas), replicas, strict=True)]
         return network_sojourn_s([s.rate for s in self.stations], times, self.load)
 
     @property
@@ -168,7 +243,8 @@ class BatchNetwork:
         """Greedy growth from what keeps up until it is enough, or until no replica helps."""
         replicas = [min(max(1, s.least), max(s.most, s.least)) for s in self.stations]
         while not enough(replicas):
-            gains = [self._gain(s, k) for s, k in zip(self.stations, replicas, strict=True)]
+            now = self.sojourn_s(replicas)
+            gains = [self._gain(replicas, i, now) for i in range(len(replicas))]
             best = max(range(len(gains)), key=gains.__getitem__)
             if gains[best] <= 1e-9 and not idle_too:
                 break
@@ -177,14 +253,13 @@ class BatchNetwork:
             replicas[best] += 1
         return tuple(replicas)
 
-    def _gain(self, station: BatchStation, k: int) -> float:
-        """What the next replicas shorten per replica, looked ahead."""
-        most = min(station.most, k + AHEAD)
-        now = station.rate * station.sojourn_s(k)
-        gains = [
-            (now - station.rate * station.sojourn_s(k + j)) / j for j in range(1, most - k + 1)
-        ]
-        return max(gains, default=-math.inf)
+    def _gain(self, replicas: Sequence[int], i: int, now: float) -> float:
+        """What the next replicas of an operator shorten per replica, looked ahead."""
+        best, k = -math.inf, replicas[i]
+        for more in range(1, min(AHEAD, self.stations[i].most - k) + 1):
+            grown = [*replicas[:i], k + more, *replicas[i + 1 :]]
+            best = max(best, (now - self.sojourn_s(grown)) / more)
+        return best
 
     def _obstacle(self, target_s: float, replicas: Sequence[int]) -> str:
         def each(figure: Callable[[BatchStation, int], float]) -> float:

@@ -115,7 +115,7 @@ class Drs:
         queues = self.network(topology, history, forecasts)
         stations = []
         for name, queue in zip(topology.names, queues.stations, strict=True):
-            station = batch_station(queue, history, topology[name])
+            station = batch_station(queue, history, topology[name], topology.names)
             if station is None:
                 return queues
             stations.append(station)

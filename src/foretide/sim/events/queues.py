@@ -63,6 +63,7 @@ class QueueModel:
         self.target_s = target_s
         self.latencies = latencies
         self._engine = EVENTS if costs is None else BATCHED
+        self._trigger_s = None if costs is None else costs.trigger_s
         codes = np.array([grouping_code(grouping[n]) for n in app.topology.names])
         self.state = new_state(
             app,
@@ -179,6 +180,7 @@ class QueueModel:
             scv_service=_scv(w["works"], w["work_s"], w["work2"]),
             batches=w["batches"] if self._engine is BATCHED else None,
             batch_s=w["batches_s"] / w["batches"] if w["batches"] else None,
+            trigger_s=self._trigger_s if name in self.app.topology.sources else None,
         )
 
     def _ages(self, i: int, w: dict[str, float]) -> Latency:

@@ -73,15 +73,17 @@ def session(
             "spark.executorEnv.FORETIDE_PRELOAD", os.environ["FORETIDE_PRELOAD"]
         )
     loopback = master.startswith("local")
-    if loopback:
+    wanted = {**SETTINGS, **(settings or {})}
+    if loopback and wanted["spark.ui.enabled"] == "true":
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # where Spark's own page listens
+    if loopback:
         builder = builder.config("spark.driver.host", "127.0.0.1").config(
             "spark.driver.bindAddress", "127.0.0.1"
         )
     builder = builder.config("spark.driver.extraJavaOptions", options).config(
         "spark.executor.extraJavaOptions", options
     )
-    for key, value in {**SETTINGS, **(settings or {})}.items():
+    for key, value in wanted.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

@@ -56,7 +56,8 @@ async def read_streams(port: int, clients: int) -> None:
     got = [0] * clients
 
     async def client(i: int, opened: asyncio.Event) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        here = f"127.0.0.{1 + i // 200}"  # one address may have 320 connections
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(here, 0))
         writer.write(b"GET /api/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         while data := await reader.read(65536):
             got[i] += data.count(b"event: tick")
@@ -67,7 +68,8 @@ async def read_streams(port: int, clients: int) -> None:
     await asyncio.gather(*(o.wait() for o in opened))
     print("open", flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    print(min(got), flush=True)
+    served = [ticks for ticks in got if ticks]  # the server has 256 streams at most
+    print(f"{len(served)} clients got at least {min(served, default=0)} ticks", flush=True)
     for task in tasks:
         task.cancel()
 
@@ -85,7 +87,7 @@ def clients(journal: Path, readers: int) -> Iterator[None]:
             assert child.stdout.readline().strip() == "open"
             yield
             child.stdin.close()
-            print(f"    every client got at least {child.stdout.readline().strip()} ticks")
+            print(f"    {child.stdout.readline().strip()}")
 
 
 def phase(

@@ -44,7 +44,7 @@ MOMENTS = (
     "state",
 )  # fmt: skip
 KILLS_PER_ROUND = 30
-MOMENT_S, START_S, GRACE_S, LIMIT_S = 12.0, 90.0, 5.0, 600.0
+MOMENT_S, START_S, GRACE_S, LIMIT_S = 4.0, 60.0, 5.0, 600.0
 """How long a moment is waited for once a driver has made progress; a driver may take for that, or
 to notice that its JVM is gone; the rest of a round may take.
 """

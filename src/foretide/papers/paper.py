@@ -176,4 +176,6 @@ def shown(value: Cell) -> str:
         return "-"
     if isinstance(value, str):
         return value
+    if abs(value) < 1e-9:
+        return "0"
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -283,10 +283,10 @@ def test_in_micro_batches_too_fast_gives_replicas_back():
 
 
 def test_in_micro_batches_a_small_gain_is_not_worth_a_new_spread():
-    h = history(in_batches(10.0, {"a": 6, "b": 10}, 3.0))
+    h = history(in_batches(10.0, {"a": 6, "b": 10}, 3.9))
     plan = batch_drs().plan(CHAIN, h, {})
     assert plan.replicas == {"a": 6, "b": 10}
-    lopsided = history(in_batches(10.0, {"a": 20, "b": 7}, 3.0))
+    lopsided = history(in_batches(10.0, {"a": 20, "b": 7}, 3.9))
     plan = batch_drs().plan(CHAIN, lopsided, {})
     assert plan.total == 27
     assert plan.replicas["b"] > 7

@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -184,6 +184,11 @@ class BatchNetwork:
         if not (math.isfinite(self.load) and self.load > 0):
             raise InvalidRecord(f"a network's load is {self.load}: it must be > 0 events/s")
 
+    @cached_property
+    def _read(self) -> frozenset[int]:
+        """The stations that others read."""
+        return frozenset(p for s in self.stations for p in s.producers)
+
     def paced(self, replicas: Sequence[int]) -> list[BatchStation]:
         """The stations at the pace of what they read: behind an edge no batch starts before one of
         a producer has ended, and batches of several producers come in between each other.
@@ -235,7 +240,12 @@ class BatchNetwork:
 
     def nearly_best(self) -> tuple[int, ...]:
         """The fewest replicas beyond which little gets faster."""
-        return self.fewest(NEAR * self.sojourn_s(self._grown(lambda replicas: False)))
+        return self.fewest(NEAR * self.best_s)
+
+    @cached_property
+    def best_s(self) -> float:
+        """The mean sojourn that no replica shortens any more."""
+        return self.sojourn_s(self._grown(lambda replicas: False))
 
     def _grown(
         self, enough: Callable[[Sequence[int]], bool], idle_too: bool = False
@@ -243,8 +253,8 @@ class BatchNetwork:
         """Greedy growth from what keeps up until it is enough, or until no replica helps."""
         replicas = [min(max(1, s.least), max(s.most, s.least)) for s in self.stations]
         while not enough(replicas):
-            now = self.sojourn_s(replicas)
-            gains = [self._gain(replicas, i, now) for i in range(len(replicas))]
+            paced = self.paced(replicas)
+            gains = [self._gain(replicas, i, paced) for i in range(len(replicas))]
             best = max(range(len(gains)), key=gains.__getitem__)
             if gains[best] <= 1e-9 and not idle_too:
                 break
@@ -253,13 +263,20 @@ class BatchNetwork:
             replicas[best] += 1
         return tuple(replicas)
 
-    def _gain(self, replicas: Sequence[int], i: int, now: float) -> float:
-        """What the next replicas of an operator shorten per replica, looked ahead."""
-        best, k = -math.inf, replicas[i]
-        for more in range(1, min(AHEAD, self.stations[i].most - k) + 1):
-            grown = [*replicas[:i], k + more, *replicas[i + 1 :]]
-            best = max(best, (now - self.sojourn_s(grown)) / more)
-        return best
+    def _gain(self, replicas: Sequence[int], i: int, paced: Sequence[BatchStation]) -> float:
+        """What the next replicas of an operator shorten per replica, looked ahead. Those of an
+        operator that others read change the pace of these too.
+        """
+        k, station = replicas[i], paced[i]
+        steps = range(1, min(AHEAD, station.most - k) + 1)
+        if i not in self._read:
+            now, weight = station.sojourn_s(k), station.rate / self.load
+            gains = [weight * _less(now, station.sojourn_s(k + more)) / more for more in steps]
+        else:
+            now = self.sojourn_s(replicas)
+            grown = [(more, [*replicas[:i], k + more, *replicas[i + 1 :]]) for more in steps]
+            gains = [_less(now, self.sojourn_s(each)) / more for more, each in grown]
+        return max(gains, default=-math.inf)
 
     def _obstacle(self, target_s: float, replicas: Sequence[int]) -> str:
         def each(figure: Callable[[BatchStation, int], float]) -> float:
@@ -275,3 +292,8 @@ class BatchNetwork:
             f"their fixed cost and {work:.1f} s work; shorten the trigger, put operators together "
             "or relax the target"
         )
+
+
+def _less(now: float, then: float) -> float:
+    """By how much ``then`` is less; nothing where both are infinite."""
+    return 0.0 if math.isinf(now) and math.isinf(then) else now - then

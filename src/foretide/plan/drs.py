@@ -202,7 +202,7 @@ class Drs:
             )
         factor = max(1.0, seen / modelled) if modelled > 0 else 1.0
         figures = f"{seen * 1e3:.0f} ms measured, {modelled * 1e3:.0f} ms modelled, {self._goal()}"
-        if self.settings.t_min_s <= seen <= self.settings.t_max_s:
+        if self._too_fast_s(network) <= seen <= self.settings.t_max_s:
             return self._spread(network, running, f"{seen * 1e3:.0f} ms measured, {self._goal()}")
         fewest, limit = self._fewest(network, factor)
         if seen > self.settings.t_max_s:
@@ -210,7 +210,17 @@ class Drs:
                 fewest = self._one_more(network, running)
             return fewest, f"{figures}: too slow{limit}"
         fewer = sum(fewest) < sum(running)
-        return (fewest if fewer else running), f"{figures}: fewer suffice{limit}"
+        said = "fewer suffice" if fewer else "no fewer meet the target"
+        return (fewest if fewer else running), f"{figures}: {said}{limit}"
+
+    def _too_fast_s(self, network: Network) -> float:
+        """T_min. In micro-batches most of a latency is waiting and fixed cost, which stay however
+        few the replicas are, so there T_min is a part of what replicas can change.
+        """
+        t_min_s, t_max_s = self.settings.t_min_s, self.settings.t_max_s
+        if not isinstance(network, BatchNetwork) or network.best_s >= t_max_s:
+            return t_min_s
+        return max(t_min_s, network.best_s + t_min_s / t_max_s * (t_max_s - network.best_s))
 
     def _spread(
         self, network: Network, running: tuple[int, ...], figures: str

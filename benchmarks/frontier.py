@@ -96,10 +96,12 @@ def declared(name: str) -> System:
     return system(built_in, **changes)
 
 
-def measure(folder: Path, name: str, systems: tuple[str, ...]) -> list[Row]:
+def measure(
+    folder: Path, name: str, systems: tuple[str, ...], leads_s: tuple[float, ...]
+) -> list[Row]:
     rows: list[Row] = []
     load, least = trace(folder, name), None
-    for lead_s in LEADS_S:
+    for lead_s in leads_s:
         case = Scenario(chain(), load, WINDOW_S, engine="fluid", lead_s=lead_s)
         least = case.target_cost() if least is None else least
         for which in systems:
@@ -224,6 +226,7 @@ def main() -> None:
     parser.add_argument("traces", type=Path, nargs="?", default=Path("../shared/traces"))
     parser.add_argument("--loads", default=",".join(SMOOTH | OTHER))
     parser.add_argument("--systems", default=",".join(SYSTEMS))
+    parser.add_argument("--leads", default="0,10,60", help="seconds")
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--json", type=Path, help="read and extend the rows in this file")
     asked = parser.parse_args()
@@ -234,7 +237,8 @@ def main() -> None:
     if asked.json and asked.json.exists():
         rows = json.loads(asked.json.read_text())
     for name in filter(None, asked.loads.split(",")):
-        found = measure(asked.traces, name, tuple(asked.systems.split(",")))
+        leads_s = tuple(map(float, asked.leads.split(",")))
+        found = measure(asked.traces, name, tuple(asked.systems.split(",")), leads_s)
         new = {(r["load"], r["lead_s"], r["system"]) for r in found}
         rows = [r for r in rows if (r["load"], r["lead_s"], r["system"]) not in new] + found
         if asked.json:

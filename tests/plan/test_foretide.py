@@ -13,7 +13,7 @@ from foretide.figures.metrics import figures
 from foretide.history import History
 from foretide.load import Load
 from foretide.model import Forecast, Latency, Sample, Snapshot
-from foretide.plan.foretide import Foretide
+from foretide.plan.foretide import BEYOND, Foretide
 from foretide.sim.compare import Scenario, simulate
 from foretide.systems import SYSTEMS, system
 from foretide.topology import Operator, Topology
@@ -86,6 +86,14 @@ def test_late_events_make_it_careful_and_its_caution_survives_a_restart() -> Non
     again = Foretide()
     again.restore(planner.state())
     assert again.level.value == planner.level.value
+
+
+def test_a_broken_promise_takes_it_beyond_the_upper_quantile_but_not_without_end() -> None:
+    late = seen(lead_s=10.0, latency=Latency(100, 1, 1, 1, 1, within=0.0))
+    planner = Foretide()
+    asked = [planner.plan(ONE, late, steady(100.0, 200.0)).replicas["a"] for _ in range(4)]
+    assert asked[-1] > 100.0 * 2.0 * 0.04, "more than the upper quantile keeps busy"
+    assert planner.level.value == BEYOND
 
 
 def test_impossible_promises_are_sentences() -> None:

@@ -36,6 +36,8 @@ MEMORY = 4.0
 """Break-even times over which it is counted how often a replica was needed."""
 TICK_S = 1e-3
 """Instants nearer than this are the same: a double holds UTC seconds to less than a microsecond."""
+BEYOND = 1.5
+"""The highest level: beyond the forecast's upper quantile by half its distance from the mean."""
 RECENT = 300
 """Windows from which the shape of bursts is taken."""
 
@@ -67,7 +69,7 @@ class Foretide:
         self.target_s, self.share, self.slack, self.quantile = target_s, share, slack, quantile
         self.usual, self.drain = usual, drain
         self.prices = priced(prices)
-        self.level = Level(share)
+        self.level = Level(share, most=BEYOND)
         self._pending = Pending()
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
 

@@ -7,7 +7,7 @@ target and ``1 - share`` what the promise allows,
 
 so that a window in which all are late raises it by ``rate`` and one without any lowers it by
 ``rate * (1 - share)``: it rests where the promise is kept exactly, and a burst is answered at once.
-0 plans for the expected rate, 1 for the upper quantile of the forecast.
+0 plans for the expected rate, 1 for the upper quantile of the forecast, more for rates beyond it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,3 +75,42 @@ def test_a_file_that_is_no_profile_of_the_pipeline_is_a_sentence(tmp_path: Path)
             read()
     with pytest.raises(InvalidConfig, match="cannot read"):
         read_profile(tmp_path / "absent", "words")
+
+
+PIPELINE = """
+import time
+import numpy as np
+from foretide.load import Load
+from foretide.spark import Generator, Pipeline
+
+pipeline = Pipeline("waits", trigger_s=0.5)
+pipeline.source("events", Generator(Load("steady", np.full(600, 20.0))))
+
+
+@pipeline.operator(inputs="events", schema="id long")
+def work(event):
+    time.sleep(0.02)
+    return {"id": event["id"]}
+
+
+pipeline.sink("out", inputs="work")
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_pipeline_is_profiled_on_spark(tmp_path: Path) -> None:
+    file, out = tmp_path / "waits.py", tmp_path / "profile.json"
+    file.write_text(PIPELINE)
+    command = ["profile", f"{file}:pipeline", "--seconds", "15", "-o", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-c", f"from foretide.cli import app; app({command})"],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "ms per event" in done.stdout
+    assert json.loads(out.read_text())["kind"] == KIND
+    assert read_profile(out, "waits")["work"] >= 0.02

@@ -1,8 +1,8 @@
-"""A pipeline on a standalone cluster that a test starts as a process of its own, in one of three
+"""A pipeline on a standalone cluster that a test starts as a process of its own, in one of four
 roles; prints what it saw as JSON. Usage: python on_cluster.py ROLE MASTER FOLDER
 
-phases: 2 replicas in all, then 6, then 2. first: 6 replicas, until it is killed. again: goes on
-where a killed one was.
+phases: 2 replicas in all, then 6, then 2. pool: executors for three replicas of each operator, then
+the replicas. first: 6 replicas, until it is killed. again: goes on where a killed one was.
 """
 
 import json
@@ -76,6 +76,22 @@ class OnCluster:
         )
 
 
+def pooled(on: OnCluster) -> dict[str, object]:
+    """A pool of three replicas per operator: executors come first, replicas are activated later."""
+    on.actuator = PipelineActuator(on.running, on.executors, pool=3)
+    on.actuator.resume()
+    on.until_only(3)
+    idle, before = dict(on.running.replicas), set(on.executors.names())
+    running_batch = on.running.accounts.latest("a").batch + 1
+    on.actuator.apply(Plan({"a": 3, "b": 3}))
+    on.until(lambda: on.running.accounts.latest("a").batch > running_batch, "the next batch")
+    return {
+        "replicas before": idle,
+        "replicas of the next batch": on.running.accounts.latest("a").replicas,
+        "same executors": before == set(on.executors.names()),
+    }
+
+
 def phases(on: OnCluster) -> dict[str, int]:
     seen = {}
     for name, replicas, wanted in (("two", 1, 1), ("six", 3, 3), ("two again", 1, 1)):
@@ -94,6 +110,8 @@ def main(role: str, master: str, path: Path) -> None:
         replicas = dict(running.replicas)
         if role == "phases":
             print(json.dumps(phases(on)), flush=True)
+        elif role == "pool":
+            print(json.dumps(pooled(on)), flush=True)
         else:
             if role == "first":
                 on.actuator.apply(Plan({"a": 3, "b": 3}))

@@ -31,3 +31,22 @@ def test_executors_come_and_go_with_replicas(master: str, tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr[-3000:]
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert lines == [{"two": 1, "six": 3, "two again": 1}, {"exactly_once": True}]
+
+
+@pytest.mark.long
+def test_a_pool_has_its_executors_before_its_replicas_work(master: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "pool", master, str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    pool = {
+        "replicas before": {"a": 1, "b": 1},
+        "replicas of the next batch": 3,
+        "same executors": True,
+    }
+    assert lines == [pool, {"exactly_once": True}]

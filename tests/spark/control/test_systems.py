@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from _chain import chain
 from pyspark.sql import SparkSession
 
+from foretide.apps import app
 from foretide.autoscaler import Cadence
+from foretide.balance.osg import OnlineShuffle
 from foretide.errors import MissingExtra
 from foretide.forecast.pretrained import train
 from foretide.forecast.state_file import decoded
@@ -16,6 +19,8 @@ from foretide.journal import read
 from foretide.learned import forecasts_path
 from foretide.load import Load
 from foretide.spark.control.live import LiveRun
+from foretide.spark.declare.described import described
+from foretide.spark.run.running import Running
 from foretide.systems import System, system
 
 MINUTE_S = 60
@@ -76,6 +81,50 @@ def test_a_published_system_scales_the_chain_live(
         sum(s.processed for d in decisions if d.snapshot for s in d.snapshot.samples.values()) > 0
     )
     assert len(read(run.journal)[1]) == len(decisions)
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_dabs_storm_changes_degrees_learns_costs_and_counts_what_it_loses(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The sensitive chain under a load for two replicas: AUTOSCALE+ scales out, the grouping leaves
+    round-robin for learned costs, and every event left or was lost to the timeout and counted.
+    """
+    used = replace(
+        system("dabs-storm"),
+        planner_constants={"weight": 0.3, "beta": 0.1, "combine": "max", "settle_s": 4.0},
+    )
+    pipeline = described(app("sensitive"), Load("half a minute", np.full(30, 60.0)))
+    pipeline.limit_replicas(6)
+    run = LiveRun(
+        pipeline,
+        used,
+        tmp_path,
+        "act",
+        window_s=1.0,
+        short_run=True,
+        until_idle=True,
+        profile={"source": 0.0005, "work": 0.03, "finish": 0.002},
+    )
+    seen: dict[str, Any] = {}
+
+    def ended(running: Running) -> None:
+        totals = {n: running.accounts.latest(n).delivered for n in running.topology.names}
+        seen["costs"] = running.queries["work"].grouping
+        seen["consumed"] = running.accounts.consumed("source")
+        seen["left"] = totals["finish"].get("sink.out-finish", 0)
+        seen["dead"] = sum(delivered.get("dead", 0) for delivered in totals.values())
+
+    _, decisions = run.go(steps=600, spark=spark, ended=ended)
+    assert [d.error for d in decisions if d.outcome == "failed"] == []
+    assert max(d.plan.replicas["work"] for d in decisions if d.plan is not None) > 1
+    assert isinstance(seen["costs"], OnlineShuffle)
+    assert seen["costs"].sketch.events > 0, "what values cost came back from the replicas"
+    assert len(seen["costs"].correction_s) > 0, "estimates were used and corrected"
+    assert seen["left"] + seen["dead"] == seen["consumed"] == 1800
+    samples = [s for d in decisions if d.snapshot for s in d.snapshot.samples.values()]
+    assert sum(s.dropped or 0 for s in samples) <= seen["dead"]
 
 
 @pytest.mark.spark

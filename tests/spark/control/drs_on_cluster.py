@@ -15,7 +15,7 @@ from foretide.spark.declare.described import spend
 from foretide.systems import system
 
 LOW, HIGH = 5.0, 40.0
-LOW_S, HIGH_S, MOST_S = 30, 90, 300
+LOW_S, HIGH_S, MOST_S = 20, 75, 300
 WAIT_S = 0.06
 CONSTANTS = {"t_max_s": 10.0, "t_min_s": 8.0, "reallocate_after_s": 9.0, "smoothing": 2}
 

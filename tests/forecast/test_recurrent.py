@@ -24,6 +24,16 @@ def learned() -> Recurrent:
 
 
 @pytest.mark.slow
+def test_many_windows_at_once_are_forecast_as_one_by_one(learned: Recurrent) -> None:
+    series = wave()
+    rows = np.stack([series[i : i + learned.lookback] for i in range(5)])
+    one_by_one = [learned.forecast(row, learned.horizon).mean for row in rows]
+    assert learned.forecast_many(rows) == pytest.approx(np.array(one_by_one), rel=1e-4)
+    with pytest.raises(NotReady, match="not trained yet"):
+        Recurrent().forecast_many(rows)
+
+
+@pytest.mark.slow
 def test_it_learns_a_wave_better_than_the_last_rate(learned: Recurrent) -> None:
     series, errors, naive = wave(448), [], []
     for t in range(400, 446):

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from foretide.cli import app
 from foretide.errors import InvalidConfig
 from foretide.papers import PAPERS
 from foretide.papers.every_figure import FIGURES, SOURCES
 from foretide.papers.pages import LIST, renewed, verdict_list, verdict_table, verdicts, write
-from foretide.papers.paper import Claim, PublishedTable, Row
+from foretide.papers.paper import Bench, Claim, PublishedTable, Row
 
 PAGES = Path(__file__).parents[2] / "docs" / "papers"
 TABLE = PublishedTable(
@@ -78,3 +82,24 @@ def test_all_five_papers_are_numbered_without_gaps() -> None:
             numbers[kind].append(roman.get(number) or int(re.sub(r"\D", "", number)))
         expected = tuple(list(range(1, most + 1)) for most in last[name])
         assert (sorted(numbers["Figure"]), sorted(numbers["Table"])) == expected
+
+
+def test_the_command_renews_a_page_to_what_it_is(tmp_path: Path) -> None:
+    """Tables that need neither networks nor the authors' loads come out as the page has them."""
+    pages = tmp_path / "papers"
+    shutil.copytree(PAGES, pages)
+    done = CliRunner().invoke(app, ["bench", "papers", "bgelasor", "--write", str(pages), "--json"])
+    assert done.exit_code == 0, done.output
+    assert [t["key"] for t in json.loads(done.stdout)["bgelasor"]] == [
+        f"figure-4-known-{name}-shape" for name in ("stable", "periodic", "fluctuating")
+    ]
+    for name in ("bgelasor.md", "README.md"):
+        assert (pages / name).read_text() == (PAGES / name).read_text()
+
+
+@pytest.mark.parametrize("name", ["bgelasor", "pa-sps"])
+def test_a_directory_without_the_authors_loads_is_an_error_that_says_so(
+    name: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidConfig, match="give --data a directory with the authors'"):
+        PAPERS.build(name, bench=Bench(data=tmp_path))

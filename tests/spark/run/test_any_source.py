@@ -104,7 +104,7 @@ def test_a_constant_load_is_within_its_target_after_a_minute(
     assert len(p90_s) >= 4, p90_s
     assert max(p90_s) <= target_s, p90_s
     replicas = [s.samples["work"].replicas for s in later]
-    assert all(abs(n - per_s * wait_s) <= 2 for n in replicas), replicas
+    assert abs(min(replicas) - per_s * wait_s) <= 2, f"back near the need: {replicas}"
 
 
 def test_a_first_batch_of_all_that_waits_runs_in_pieces_on_the_replicas_of_the_moment(

@@ -327,3 +327,12 @@ def test_completion_is_measured_where_it_is_asked_for():
     assert Drs().measured_s(h) == pytest.approx(0.6)
     with pytest.raises(InvalidConfig, match="cannot measure 'time'"):
         DrsSettings(measure="time")
+
+
+def test_in_micro_batches_nothing_shrinks_before_a_batch_has_ended():
+    h = history(replace(in_batches(10.0, {"a": 20, "b": 25}, 1.5), latency=None))
+    for sample in h.latest.samples.values():
+        object.__setattr__(sample, "sojourn_s", None)
+    plan = batch_drs().plan(CHAIN, h, {})
+    assert plan.replicas == {"a": 20, "b": 25}
+    assert "no batch has ended since the last change" in plan.reasons[""]

@@ -200,6 +200,8 @@ class Drs:
                 f"some queue grows without end; {network.sojourn_s(best) * 1e3:.0f} ms are "
                 f"modelled, {self._goal()}{limit}",
             )
+        if measured_s is None and isinstance(network, BatchNetwork):
+            return running, "no batch has ended since the last change: the replicas stay"
         factor = max(1.0, seen / modelled) if modelled > 0 else 1.0
         figures = f"{seen * 1e3:.0f} ms measured, {modelled * 1e3:.0f} ms modelled, {self._goal()}"
         if self._too_fast_s(network) <= seen <= self.settings.t_max_s:

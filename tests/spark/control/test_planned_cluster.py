@@ -46,7 +46,7 @@ def test_executors_grow_and_shrink_because_drs_says_so(master: str, tmp_path: Pa
     assert max(seen["executors"]) > 1
     assert max(seen["replicas"]) > 2
     assert seen["replicas"][-1] < max(seen["replicas"])
-    assert "fewer suffice" in seen["reasons"][-1]
+    assert any("fewer suffice" in reason for reason in seen["reasons"])
 
 
 def test_a_hot_executor_sheds_operators_and_a_cold_one_is_given_back(

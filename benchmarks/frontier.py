@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -154,11 +155,17 @@ def verdict(rows: list[Row]) -> str:
     )
 
 
+def common_loads(rows: list[Row]) -> set[object]:
+    """The loads that all systems ran on."""
+    systems = {str(r["system"]) for r in rows}
+    each = [{r["load"] for r in rows if r["system"] == name} for name in systems]
+    return set.intersection(*each) if each else set()
+
+
 def means(rows: list[Row]) -> str:
     """Mean share and cost of every system over the loads that all of them ran on."""
     systems = list(dict.fromkeys(str(r["system"]) for r in rows))
-    each = [{r["load"] for r in rows if r["system"] == name} for name in systems]
-    common = set.intersection(*each) if each else set()
+    common = common_loads(rows)
     lines = [
         f"Means over {len(common)} loads: {', '.join(sorted(map(str, common)))}",
         "",
@@ -179,10 +186,21 @@ def mean(rows: list[Row], figure: str) -> float:
     return float(np.mean([float(str(r[figure])) for r in rows]))
 
 
+def height_of(share: float) -> float:
+    """Where a share stands on the axis, 0 at the bottom: each third is ten times fewer late events.
+
+    >>> [round(height_of(s), 2) for s in (0.0, 0.9, 0.99, 1.0)]
+    [0.0, 0.33, 0.67, 1.0]
+    """
+    return min(1.0, -math.log10(max(1e-3, 1.0 - share)) / 3.0)
+
+
 def svg(rows: list[Row]) -> str:
-    """Mean share and mean cost of every system, one panel per lead time: up and left is better."""
-    width, height, left_pad, top, bottom = 340, 300, 40, 26, 40
-    inner, tall = width - left_pad - 70, height - top - bottom
+    """Mean share and mean cost of every system over the loads that all ran on, one panel per lead
+    time: up and left is better.
+    """
+    width, height, left_pad, top, bottom, names = 380, 340, 44, 26, 40, 110
+    inner, tall = width - left_pad - names, height - top - bottom
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width * 3}" height="{height}" '
         'font-family="sans-serif" font-size="10" fill="#333">',
@@ -199,26 +217,34 @@ def svg(rows: list[Row]) -> str:
         for cost in (1.0, 2.0, 3.0):
             x = left + inner * (cost - 0.5) / 3.0
             parts.append(f'<text x="{x:.0f}" y="{height - 24}">{cost:g}</text>')
-        for share in (0.0, 0.5, 1.0):
-            y = top + tall * (1 - share) + 4
-            parts.append(f'<text x="{left - 34}" y="{y:.0f}">{share:.0%}</text>')
-        used: list[float] = []
-        for name in dict.fromkeys(str(r["system"]) for r in rows):
-            mine = [r for r in rows if (r["system"], r["lead_s"]) == (name, lead_s)]
-            if not mine:
-                continue
-            x = left + inner * min(1.0, max(0.0, (mean(mine, "cost") - 0.5) / 3.0))
-            y = top + tall * (1 - mean(mine, "share"))
-            label = y + 3
-            while any(abs(label - u) < 9 for u in used):
-                label += 3
-            used.append(label)
-            color = "#c33" if name == "foretide" else "#999" if name in LIMITS else "#357"
-            parts += [
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>',
-                f'<text x="{x + 6:.1f}" y="{label:.1f}" fill="{color}">{name}</text>',
-            ]
+        for share in (0.0, 0.5, 0.9, 0.99, 0.999):
+            y = top + tall * (1 - height_of(share))
+            parts.append(
+                f'<line x1="{left}" y1="{y:.1f}" x2="{left + inner}" y2="{y:.1f}" stroke="#eee"/>'
+                f'<text x="{left - 36}" y="{y + 4:.0f}">{100 * share:g} %</text>'
+            )
+        parts += points([r for r in rows if r["lead_s"] == lead_s], left, top, inner, tall)
     return "\n".join([*parts, "</svg>", ""])
+
+
+def points(rows: list[Row], left: int, top: int, inner: int, tall: int) -> list[str]:
+    """A dot per system, and its name beside the panel with a line to the dot."""
+    dots = []
+    for name in dict.fromkeys(str(r["system"]) for r in rows):
+        mine = [r for r in rows if r["system"] == name]
+        x = left + inner * min(1.0, max(0.0, (mean(mine, "cost") - 0.5) / 3.0))
+        dots.append((top + tall * (1 - height_of(mean(mine, "share"))), x, name))
+    parts, label = list[str](), float(top - 8)
+    for rest, (y, x, name) in zip(range(len(dots), 0, -1), sorted(dots), strict=True):
+        label = min(max(label + 12, y), top + tall - 12 * (rest - 1))
+        color = "#c33" if name == "foretide" else "#999" if name in LIMITS else "#357"
+        parts += [
+            f'<path d="M{x:.1f} {y:.1f} L{left + inner + 4} {label:.1f}" stroke="{color}" '
+            'stroke-width="0.4" fill="none"/>',
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>',
+            f'<text x="{left + inner + 6}" y="{label + 3:.1f}" fill="{color}">{name}</text>',
+        ]
+    return parts
 
 
 def main() -> None:
@@ -245,7 +271,8 @@ def main() -> None:
             asked.json.write_text(json.dumps(rows, indent=0))
     print(verdict(rows), means(rows), sep="\n\n")
     if asked.svg:
-        asked.svg.write_text(svg(rows))
+        common = common_loads(rows)
+        asked.svg.write_text(svg([r for r in rows if r["load"] in common]))
 
 
 if __name__ == "__main__":

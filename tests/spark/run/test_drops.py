@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from foretide.spark import Pipeline, Running
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 LINES = 200
 HOUR_S = 3600.0

@@ -84,7 +84,6 @@ def test_a_published_system_scales_the_chain_live(
 
 
 @pytest.mark.spark
-@pytest.mark.long
 def test_dabs_storm_changes_degrees_learns_costs_and_counts_what_it_loses(
     spark: SparkSession, tmp_path: Path
 ) -> None:

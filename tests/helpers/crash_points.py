@@ -33,6 +33,7 @@ from pyspark.sql.types import StructType
 
 from foretide.load import Load
 from foretide.spark.declare.generator import Generator
+from foretide.spark.declare.wiring import Wired
 from foretide.spark.edge.inbox import Inbox
 from foretide.spark.edge.protocol import Output, Position
 from foretide.spark.edge.recovery import Place, recover
@@ -240,19 +241,14 @@ class Query(OperatorQuery):
         producers, sources = inputs
         traits = SimpleNamespace(wants_reports=False, keeps_keys=False)
         step = SimpleNamespace(
+            name=name,
             kind="frame",
+            on_error="stop",
             new_grouping=lambda name: SimpleNamespace(traits=traits),
             grouped_by=lambda keeps: None,
         )
-        wired = SimpleNamespace(
-            name=name,
-            producers=producers,
-            sources=sources,
-            stateful=stateful,
-            step=step,
-            takes=StructType([]),
-        )
-        super().__init__(wired, channels, engine.facilities)  # type: ignore[arg-type]
+        wired = Wired(step, tuple(sources), tuple(producers), StructType([]), {}, stateful)  # type: ignore[arg-type]
+        super().__init__(wired, channels, engine.facilities)
         feeds = [OpenSource(s.name, (GeneratedFeed(s.open, 0.0),)) for s in sources]
         self.outside = arrivals.Outside(self.checkpoint, feeds)
         self._runner = self  # type: ignore[assignment]

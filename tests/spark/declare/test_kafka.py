@@ -153,6 +153,22 @@ def test_plain_columns_and_starting_offsets(
     assert sorted(topics.read(target)) == [b"B", b"C", b"D", b"E"]
 
 
+def test_a_source_whose_topic_is_deleted_later_ends_with_a_sentence(
+    spark: SparkSession, topics: Topics, tmp_path: Path
+) -> None:
+    source = topics.create("in")
+    topics.send(source, values(10))
+    p = Pipeline("clicks", trigger_s=0.5)
+    p.source("in", kafka(source, topics.servers, schema=SCHEMA, starting="earliest"))
+    upper(p)
+    p.sink("kept", "work")
+    with Running(p, spark, tmp_path) as running:
+        finished(running, "sink.kept", 10)
+        topics.delete(source)
+        with pytest.raises(PipelineFailed, match=r"operator 'work': its Kafka topic, .* gone"):
+            finished(running, "sink.kept", 11)
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [

@@ -1,4 +1,6 @@
-"""What every kind of edge must do, on every kind: directories and Kafka topics."""
+"""What every kind of edge must do, on every kind: directories, and Kafka topics with manifests in a
+folder or in a store.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +24,12 @@ from foretide.spark.declare.kafka import Kafka
 from foretide.spark.edge.directory import DirectoryEdges
 from foretide.spark.edge.kafka import KafkaEdges
 from foretide.spark.edge.protocol import Edges, Manifest, Outlet
+from foretide.spark.edge.store import Place as Kept
+from foretide.spark.edge.store import open_store
 from foretide.spark.worker.columns import STAMP, TO
 
 pytestmark = pytest.mark.spark
-KINDS = ("directory", "kafka")
+KINDS = ("directory", "kafka", "store")
 SCHEMA = f"id long, text string, {STAMP} double"
 COLUMNS = ("id", "text", STAMP)
 ONE = {"0": Outlet(COLUMNS, ("to.b",))}
@@ -80,7 +84,10 @@ def place(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -
     opened: list[KafkaEdges] = []
 
     def again() -> KafkaEdges:
-        edges = KafkaEdges(tmp_path / "edges", topics.servers, {}, lambda: f"t-{tmp_path.name}")
+        root: Kept = tmp_path / "edges"
+        if request.param == "store":
+            root = open_store(f"file://{tmp_path}") / "edges"
+        edges = KafkaEdges(root, topics.servers, {}, lambda: f"t-{tmp_path.name}")
         edges.prepare({("a", reader): 4 for reader in ("to.b", "to.c", "sink.s", "dead")})
         opened.append(edges)
         return edges
@@ -204,11 +211,9 @@ def test_stamps_of_what_was_written_are_exact(place: Place) -> None:
     assert output.stamps(staging, {}) is None
 
 
-def pipeline(edges: Kafka | None, events: int) -> Pipeline:
-    """Keys, named outputs, a predicate, a loop, dead letters, a writer; on directories a stateful
-    count too.
-    """
-    p = Pipeline("parts", trigger_s=0.3, edges=edges)
+def pipeline(edges: Kafka | None, events: int, store: str | None = None) -> Pipeline:
+    """Keys, named outputs, a predicate, a loop, a stateful count, dead letters, a writer."""
+    p = Pipeline("parts", trigger_s=0.3, edges=edges, store=store)
     load = Load("burst", np.array([float(events)]), 0.01)
     p.source("events", Generator(load, max_events_per_batch=events // 3, keys=5))
 
@@ -232,18 +237,15 @@ def pipeline(edges: Kafka | None, events: int) -> Pipeline:
     def again(event: dict[str, Any]) -> dict[str, Any]:
         return {"id": event["id"], "at": 0.0, "key": event["key"], "value": event["rounds"] + 1.0}
 
-    if edges is None:
-
-        @p.frame(inputs="split:done", stateful=True, output_mode="update", max_replicas=2)
-        def count(frame: DataFrame) -> DataFrame:
-            return frame.groupBy("key").agg(sf.count("*").alias("n"))
-
-        p.sink("counts", "count")
+    @p.frame(inputs="split:done", stateful=True, output_mode="update", max_replicas=2)
+    def count(frame: DataFrame) -> DataFrame:
+        return frame.groupBy("key").agg(sf.count("*").alias("n"))
 
     @p.batches(inputs={"split:done": "key < 3"}, max_replicas=2)
     def low(batch: Any) -> Any:
         return batch
 
+    p.sink("counts", "count")
     p.sink("small", "low")
     return p
 
@@ -256,11 +258,14 @@ def test_a_pipeline_of_every_part_counts_each_event_once_over_restarts(
     request: pytest.FixtureRequest,
 ) -> None:
     events, edges = 300, None
-    if kind == "kafka":
+    store = f"file://{tmp_path / 'store'}" if kind == "store" else None
+    if kind != "directory":
         edges = kafka(request.getfixturevalue("topics").servers)
-    declared = pipeline(edges, events)
-    written: list[int] = []
-    declared.sink("all", "split:done", lambda f, batch: written.extend(r.id for r in f.collect()))
+    declared = pipeline(edges, events, store)
+    written: set[tuple[int, int]] = set()
+    declared.sink(
+        "all", "split:done", lambda f, batch: written.update((r.id, r.key) for r in f.collect())
+    )
     for limit in (0.0, None):
         with Running(declared, spark, tmp_path) as running:
             running.set_replicas({"split": 3, "low": 2})
@@ -271,7 +276,7 @@ def test_a_pipeline_of_every_part_counts_each_event_once_over_restarts(
                 )
                 low = sorted(r.id for r in running.read("small").collect())
                 newest: dict[int, int] = {}
-                for r in running.read("counts").collect() if edges is None else ():
+                for r in running.read("counts").collect():
                     newest[r.key] = max(newest.get(r.key, 0), r.n)
                 dead = [json.loads(r._event)["id"] for r in running.read("dead:split").collect()]
             else:
@@ -281,6 +286,6 @@ def test_a_pipeline_of_every_part_counts_each_event_once_over_restarts(
                         running.accounts.changed.wait(0.5)
     bad = [i for i in range(events) if i % 50 == 7]
     assert sorted(dead) == bad
-    assert sorted(set(written)) == [i for i in range(events) if i not in bad]
-    assert len(low) == len(set(low))
-    assert sum(newest.values()) == (events - len(bad) if edges is None else 0)
+    assert sorted(i for i, _ in written) == [i for i in range(events) if i not in bad]
+    assert low == sorted(i for i, key in written if key < 3)
+    assert sum(newest.values()) == events - len(bad)

@@ -127,6 +127,8 @@ Place = Path | StorePath
 def _store(url: str) -> ObjectStore:
     from obstore.store import from_url
 
+    if url.startswith("file://"):
+        Path(url.removeprefix("file://")).mkdir(parents=True, exist_ok=True)
     return from_url(url)
 
 
@@ -137,8 +139,6 @@ def open_store(url: str) -> StorePath:
     except ModuleNotFoundError:
         raise missing_extra("kafka", "a store needs obstore") from None
     place = StorePath(url)
-    if url.startswith("file://"):
-        Path(url.removeprefix("file://")).mkdir(parents=True, exist_ok=True)
     try:
         obstore.list_with_delimiter(_store(place.url), None)
     except Exception as error:

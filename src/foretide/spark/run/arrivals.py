@@ -69,6 +69,7 @@ class RateFeed:
     """Spark's ``rate`` source: its offset counts seconds since its creation, which the checkpoint
     holds; ``per_s`` events come each second, after a ramp-up of ``ramp_s`` seconds.
 
+    >>> from pathlib import Path
     >>> RateFeed(Path("none"), 100.0).between(2, 5)
     300.0
     """

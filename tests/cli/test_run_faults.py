@@ -147,6 +147,7 @@ def test_kafka_without_its_connector_is_one_sentence(tmp_path: Path) -> None:
     process = start(tmp_path, "mine.py:kafka", "--windows", "3")
     printed, errors = ended(process, tmp_path)
     assert process.returncode == 2, printed + errors
-    (line,) = errors.splitlines()
+    note, line = errors.splitlines()
+    assert note.startswith("note: source 'topic' has no stamp")
     assert "Spark has no data source 'kafka'" in line
     assert "--packages org.apache.spark:spark-sql-kafka-0-10_2.13:" in line

@@ -107,7 +107,7 @@ def test_the_demo_ends_with_every_event_stored_and_a_report(tmp_path: Path) -> N
     assert process.returncode == 0, out + errors
     total = int(demo_load(60, WARM_UP_S).whole_counts().sum())
     assert f"events in {total} = events out {total}" in out
-    assert "times the clairvoyant optimum" in out
+    assert ("ran short" in out) != ("times the clairvoyant optimum" in out), out
     assert "within the target" in out
     with sqlite3.connect(folder / "tweets.sqlite") as db:
         assert db.execute("SELECT count(DISTINCT id), count(*) FROM tweets").fetchone() == (

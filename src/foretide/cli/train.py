@@ -41,7 +41,7 @@ def command(
     rate_column: RateColumnOption = None,
     unit: UnitOption = None,
 ) -> None:
-    """Train a forecaster on a load, for run, demo and simulate --pretrained.
+    """Train a forecaster on a load, for run --pretrained and simulate --pretrained.
 
     Example: [bold]foretide train periodic --model bigru -o bigru.npz[/]
     """

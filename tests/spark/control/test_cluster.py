@@ -20,30 +20,27 @@ def master(tmp_path: Path) -> Iterator[str]:
         yield url
 
 
-def test_executors_come_and_go_with_replicas(master: str, tmp_path: Path) -> None:
+def printed(phase: str, master: str, folder: Path) -> list[dict[str, object]]:
+    """The records that the script prints when it has run on the cluster."""
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "phases", master, str(tmp_path / "run")],
+        [sys.executable, str(SCRIPT), phase, master, str(folder)],
         capture_output=True,
         text=True,
         timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def test_executors_come_and_go_with_replicas(master: str, tmp_path: Path) -> None:
+    lines = printed("phases", master, tmp_path / "run")
     assert lines == [{"two": 1, "six": 3, "two again": 1}, {"exactly_once": True}]
 
 
 @pytest.mark.long
 def test_a_pool_has_its_executors_before_its_replicas_work(master: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), "pool", master, str(tmp_path / "run")],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    lines = printed("pool", master, tmp_path / "run")
     pool = {
         "replicas before": {"a": 1, "b": 1},
         "replicas of the next batch": 3,

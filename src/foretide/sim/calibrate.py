@@ -71,7 +71,7 @@ def calibrate(
     """A twin from a journal: from its windows between ``after_s`` (past the warm-up) and
     ``until_s`` seconds after its start.
 
-    ``trigger_s`` is the trigger the pipeline runs with. Windows of an earlier life of the run that
+    ``trigger_s`` is the trigger the pipeline runs with. Windows of an earlier run that
     had other operators are left out. Raises NotReady when an operator processed nothing in that
     time.
     """

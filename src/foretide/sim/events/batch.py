@@ -1,7 +1,7 @@
 """The micro-batch engine: operators as Spark runs them. Compiled; deterministic by seed.
 
-Every operator is a query of its own. At its trigger it takes all events that wait and deals them
-out to ``replicas`` tasks by the grouping; the batch costs a fixed overhead and then lasts as long
+Every operator is a query of its own. At its trigger it takes all that waits and distributes it
+over ``replicas`` tasks by the grouping; the batch costs a fixed overhead and then lasts as long
 as its slowest task; only when it ends are its events processed, its outputs delivered and its busy
 time known. Triggers are multiples of the interval; a batch that overran is followed at once by the
 next, and no batch runs without events. An operator behind an edge looks more often than the

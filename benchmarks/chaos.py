@@ -44,6 +44,7 @@ MOMENTS = (
     "state",
 )  # fmt: skip
 KILLS_PER_ROUND = 30
+WORKER_GONE = "one of Spark's Python processes ended"
 MOMENT_S, START_S, GRACE_S, LIMIT_S = 4.0, 60.0, 5.0, 600.0
 """How long a moment is waited for once a driver has made progress; a driver may take for that, or
 to notice that its JVM is gone; the rest of a round may take.
@@ -285,10 +286,13 @@ class Round:
             verdict = driver.verdict()
             if "lost" in verdict:
                 return self.record(verdict)
-            if not killed and "failed" in verdict:
+            sentence = str(verdict["failed"])
+            if not killed and not (self.chaos.orphans and WORKER_GONE in sentence):
                 self.unexpected += 1
                 self.chaos.renew()
-            self.sentences[str(verdict["failed"])] += 1
+            if WORKER_GONE in sentence:
+                self.chaos.orphans = max(0, self.chaos.orphans - 1)
+            self.sentences[sentence] += 1
 
     def record(self, verdict: dict[str, Any]) -> dict[str, Any]:
         args = self.chaos.args
@@ -345,6 +349,7 @@ class Round:
             case "workers":  # the driver ends if one of them had a task
                 workers = jvm.workers(daemons_too=rng.random() < 0.25)
                 kill(workers)
+                self.chaos.orphans = len(workers)
                 return bool(workers)
             case "jvm":
                 kill(
@@ -373,11 +378,14 @@ class Chaos:
         self.ready_s = [self.jvm.address and self.jvm.ready_s]
         self.struck_at = time.monotonic()
         self.done = 0
+        self.orphans = 0
+        """Killed workers that the JVM may still hand a task to: it notices only then."""
 
     def renew(self) -> None:
         """End what is left of the JVM and start another."""
         self.jvm.end()
         self.jvm = Jvm(self.log)
+        self.orphans = 0
         self.ready_s.append(self.jvm.address and self.jvm.ready_s)
 
     @property

@@ -1,7 +1,9 @@
 """The simulator as a twin of real Spark runs: calibrated on the first half of a run, asked for the
 second half, on five apps at several loads.
 
-python benchmarks/twin.py [--apps chain,split,loop,stateful,hosts] [--loads 10,20,30] [--seconds 60]
+python benchmarks/twin.py [--apps chain,split,loop,stateful,hosts] [--loads 5,10,20] [--seconds 60]
+python benchmarks/twin.py --system static     replicas that stay, so that only latency is compared
+python benchmarks/twin.py --apps waves        four operators under a load in waves, six replicas
 python benchmarks/twin.py --from FOLDER       the same with runs recorded before (--keep FOLDER)
 
 Every app runs live under one system. The twin of its first half replays the load and the replicas
@@ -13,12 +15,16 @@ needs Java.
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from _chain import chain
+from pyspark.sql import SparkSession
 
 from foretide.apps import App, Service
 from foretide.apps import app as app_named
@@ -30,11 +36,13 @@ from foretide.sim.calibrate import Twin, fitted, load_of
 from foretide.spark import session
 from foretide.spark.control.live import LiveRun
 from foretide.spark.declare.described import described
+from foretide.spark.declare.pipeline import Pipeline
+from foretide.spark.run.running import Running
 from foretide.systems import System, system
 from foretide.topology import Operator, Topology
 
-TRIGGER_S, WINDOW_S, WARM_UP_S = 1.0, 3.0, 24.0
-SYSTEM = system("ds2")
+BUSY = 0.5
+"""Share of the time that replicas which stay are busy."""
 
 
 def stateful() -> App:
@@ -52,6 +60,38 @@ APPS = {
     "stateful": stateful,
     "hosts": lambda: app_named("vld"),
 }
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every case runs: its system and its lengths in seconds."""
+
+    system: str = "ds2"
+    seconds: float = 60.0
+    trigger_s: float = 2.0
+    window_s: float = 3.0
+    warm_up_s: float = 24.0
+
+    @property
+    def warm_up_windows(self) -> int:
+        return round(self.warm_up_s / self.window_s)
+
+    @property
+    def windows(self) -> int:
+        return self.warm_up_windows + round(self.seconds / self.window_s)
+
+    def chooser(self, name: str, rate: float) -> System:
+        """The system of a run: for ``static`` as many replicas as the load keeps ``BUSY``."""
+        if self.system != "static":
+            return system(self.system)
+        if name == "waves":
+            return system("static", planner_constants={"replicas": 6})
+        app = APPS[name]()
+        load = rate / max(app.visits().values())
+        replicas = {
+            n: math.ceil(load * v * app.service_s(n) / BUSY) for n, v in app.visits().items()
+        }
+        return system("static", planner_constants={"replicas": replicas})
 
 
 @dataclass(frozen=True)
@@ -78,51 +118,80 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--apps", default=",".join(APPS))
-    parser.add_argument("--loads", default="10,20,30")
+    parser.add_argument("--apps", default=",".join(APPS), help="or waves")
+    parser.add_argument("--loads", default="5,10,20", help="events/s at the busiest operator")
+    parser.add_argument("--system", default="ds2")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each run, past the warm-up")
+    parser.add_argument("--trigger", type=float, default=2.0)
+    parser.add_argument("--window", type=float, default=3.0)
+    parser.add_argument("--warm-up", type=float, default=24.0)
     parser.add_argument("--keep", type=Path, help="keep the journals of the runs here")
     parser.add_argument("--from", dest="recorded", type=Path, help="take the journals kept here")
     given = parser.parse_args()
+    settings = Settings(given.system, given.seconds, given.trigger, given.window, given.warm_up)
     rates = [float(r) for r in given.loads.split(",")]
     cases = [(name, rate) for name in given.apps.split(",") for rate in rates]
     if given.recorded:
-        report(cases, given.recorded)
+        report(cases, given.recorded, settings)
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.keep or Path(scratch)
-        record(cases, folder, given.seconds)
-        report(cases, folder)
+        record(cases, folder, settings)
+        report(cases, folder, settings)
 
 
 def journal_of(folder: Path, name: str, rate: float) -> Path:
     return folder / f"{name}-{rate:g}" / "journal.jsonl"
 
 
-def record(cases: Sequence[tuple[str, float]], folder: Path, seconds: float) -> None:
+def record(cases: Sequence[tuple[str, float]], folder: Path, settings: Settings) -> None:
     spark = session("twin", master="local[32]", short_run=True)
-    steps = round((WARM_UP_S + seconds) / WINDOW_S)
     for name, rate in cases:
-        load = Load("level", np.full(int(WARM_UP_S + seconds + 60), rate / visits(APPS[name]())))
-        pipeline = described(APPS[name](), load, trigger_s=TRIGGER_S)
-        place = journal_of(folder, name, rate).parent
-        LiveRun(pipeline, SYSTEM, place, "act", WINDOW_S).go(steps=steps, spark=spark)
+        record_one(name, rate, journal_of(folder, name, rate).parent, settings, spark)
     spark.stop()
 
 
-def visits(app: App) -> float:
-    """Visits of the busiest operator per event: a load counts what comes to that one."""
-    return max(app.visits().values())
+def record_one(
+    name: str, rate: float, place: Path, settings: Settings, spark: SparkSession
+) -> None:
+    """One run; what Spark reports of its batches is kept beside the journal."""
+
+    def ended(running: Running) -> None:
+        progress = {
+            q.name: [json.loads(p.json) for p in q.query.recentProgress]
+            for q in running.queries.values()
+            if q.query is not None
+        }
+        (place / "progress.json").write_text(json.dumps(progress))
+
+    live = LiveRun(
+        pipeline_of(name, rate, settings),
+        settings.chooser(name, rate),
+        place,
+        "act",
+        settings.window_s,
+    )
+    live.go(steps=settings.windows, spark=spark, ended=ended)
 
 
-def report(cases: Sequence[tuple[str, float]], folder: Path) -> None:
+def pipeline_of(name: str, rate: float, settings: Settings) -> Pipeline:
+    seconds = np.arange(int(settings.warm_up_s + settings.seconds + 60))
+    if name == "waves":
+        waves = Load("waves", rate * (1 + 0.55 * np.sin(2 * np.pi * seconds / 90)))
+        return chain(waves, trigger_s=settings.trigger_s)
+    app = APPS[name]()
+    load = Load("level", np.full(seconds.size, rate / max(app.visits().values())))
+    return described(app, load, trigger_s=settings.trigger_s)
+
+
+def report(cases: Sequence[tuple[str, float]], folder: Path, settings: Settings) -> None:
     print(f"{'app':10}{'load/s':>8}{'Spark s':>9}{'twin s':>8}{'error':>8}   replicas Spark / twin")
     rows = []
     for name, rate in cases:
         if not journal_of(folder, name, rate).exists():
             continue
         try:
-            row = compared(name, rate, journal_of(folder, name, rate))
+            row = compared(name, rate, journal_of(folder, name, rate), settings)
         except ForetideError as error:
             print(f"{name:10}{rate:8g}   not comparable: {error}")
             continue
@@ -139,14 +208,14 @@ def report(cases: Sequence[tuple[str, float]], folder: Path) -> None:
         )
 
 
-def compared(name: str, rate: float, journal: Path) -> Row:
+def compared(name: str, rate: float, journal: Path, settings: Settings) -> Row:
     run, decisions = read(journal)
     seen = [d.snapshot for d in decisions if d.snapshot is not None]
-    seen = seen[int(WARM_UP_S / WINDOW_S) :]
+    seen = seen[settings.warm_up_windows :]
     half = len(seen) // 2
-    twin = fitted(run.topology, seen[:half], TRIGGER_S)
+    twin = fitted(run.topology, seen[:half], settings.trigger_s)
     foretold = twin.replay(seen)[half:]
-    chosen = chosen_in(twin, seen, SYSTEM)
+    chosen = chosen_in(twin, seen, settings.chooser(name, rate))
     real = {n: usual([s.samples[n].replicas for s in seen[half:]]) for n in run.topology.names}
     return Row(name, rate, mean_s(seen[half:]), mean_s(foretold), real, chosen)
 

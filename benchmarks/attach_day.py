@@ -7,6 +7,7 @@ writes that time to a second topic, so latency is from Kafka's timestamp at the 
 the sink. Prints executor-seconds, p50 and p99 latency and the share within the target.
 
     python benchmarks/attach_day.py LOAD.csv [--minutes 5] [--max 4] [--ways fixed,dynamic,attach]
+        [--cluster standalone]
 
 The load is scaled so that its peak keeps ``--peak`` slots busy.
 """
@@ -15,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -25,13 +25,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from attach_steps import EVENT_S, PARTITIONS, TOPIC, waiting_work
+from attach_steps import EVENT_S, PARTITIONS, TOPIC, cluster, session, waiting_work
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from pyspark.sql import SparkSession
 
 import foretide
-from foretide.demo.broker import Broker, jars
+from foretide.demo.broker import Broker
 from foretide.load import load
 from foretide.spark.control.executors import ExecutorPool
 
@@ -71,35 +70,23 @@ def sent(servers: str, rates: np.ndarray) -> None:
     producer.flush(20)
 
 
-def session(way: str, most: int) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
-        "spark.executor.memory": "512m",
-        "spark.jars": ",".join(map(str, jars("spark"))),
-        "spark.decommission.enabled": "true",
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+def settings_of(way: str, most: int) -> dict[str, str]:
+    """Settings of the session that belong to one way."""
+    if way != "dynamic":
+        return {}
+    return {
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": "1",
+        "spark.dynamicAllocation.maxExecutors": str(most),
     }
-    if way == "dynamic":
-        settings |= {
-            "spark.dynamicAllocation.enabled": "true",
-            "spark.dynamicAllocation.shuffleTracking.enabled": "true",
-            "spark.dynamicAllocation.minExecutors": "1",
-            "spark.dynamicAllocation.maxExecutors": str(most),
-        }
-    builder = SparkSession.builder.master(f"local-cluster[{most},1,640]")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("OFF")
-    return spark
 
 
-def one_way(way: str, servers: str, most: int, rates: np.ndarray, folder: Path) -> float:
+def one_way(
+    way: str, servers: str, master: str, most: int, rates: np.ndarray, folder: Path
+) -> float:
     """Run the load one way; executor-seconds."""
-    spark = session(way, most)
+    spark = session(master, most, settings_of(way, most))
     events = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", servers)
@@ -166,12 +153,14 @@ def main() -> None:
     options.add_argument("--day", type=int, help="day of the recording; default: highest peak")
     options.add_argument("--ways", default=",".join(WAYS))
     options.add_argument("--one", help=argparse.SUPPRESS)
+    options.add_argument("--cluster", choices=("local", "standalone"), default="local")
     options.add_argument("--servers", help=argparse.SUPPRESS)
+    options.add_argument("--master", help=argparse.SUPPRESS)
     options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = options.parse_args()
     rates = day(args.load, args.minutes, args.peak, args.day)
     if args.one:
-        used = one_way(args.one, args.servers, args.max, rates, args.folder)
+        used = one_way(args.one, args.servers, args.master, args.max, rates, args.folder)
         print("USED " + json.dumps(used), flush=True)
         return
     print(
@@ -179,14 +168,18 @@ def main() -> None:
         f"{rates.max():.0f}/s"
     )
     print("way       executor-s   p50 s   p99 s  within 10 s   events")
-    with tempfile.TemporaryDirectory() as name, Broker(Path(name) / "broker") as broker:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        Broker(Path(name) / "broker") as broker,
+        cluster(args.cluster, Path(name), args.max) as master,
+    ):
         admin = AdminClient({"bootstrap.servers": broker.servers})
         ways = args.ways.split(",")
         for topic in (TOPIC, *(f"done-{w}" for w in ways)):
             admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result(30)
         for way in ways:
             child = [sys.executable, __file__, *sys.argv[1:], "--one", way]
-            child += ["--servers", broker.servers, "--folder", name]
+            child += ["--servers", broker.servers, "--master", master, "--folder", name]
             done = subprocess.run(child, stdout=subprocess.PIPE, text=True, check=True)
             for note in done.stdout.splitlines():
                 if note.startswith("summary: "):

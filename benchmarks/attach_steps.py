@@ -13,6 +13,9 @@ the number asked for must be what works them off within the target, or the reaso
 limit that forbids it; within two minutes after the lag is gone it must be back at the need.
 
     python benchmarks/attach_steps.py --lag 100000 --limit 10000 --event-ms 2 --seconds 180
+
+``--cluster standalone`` starts a master and two workers as processes; the default is Spark's
+``local-cluster``, whose master and workers live in the driver's JVM.
 """
 
 from __future__ import annotations
@@ -24,12 +27,16 @@ import sys
 import tempfile
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
+from standalone import standalone
 
 import foretide
 from foretide.demo.broker import Broker, jars
@@ -96,20 +103,38 @@ def waiting_work(event_s: float = EVENT_S):  # type: ignore[no-untyped-def]
     return work
 
 
-def session(executors: int) -> SparkSession:
+@contextmanager
+def cluster(kind: str, folder: Path, executors: int) -> Iterator[str]:
+    """The master's address of a cluster that can hold so many executors of one core."""
+    if kind == "local":
+        yield f"local-cluster[{executors},1,640]"
+        return
+    place = folder / "cluster"
+    place.mkdir()
+    with standalone(place, cores=math.ceil(executors / 2)) as master:
+        yield master
+
+
+def session(master: str, executors: int, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session with executors of one core, so many at most."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    spark = (
-        SparkSession.builder.master(f"local-cluster[{executors},1,640]")
-        .config("spark.executor.memory", "512m")
-        .config("spark.jars", ",".join(map(str, jars("spark"))))
-        .config("spark.decommission.enabled", "true")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .getOrCreate()
-    )
+    fixed = {
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        "spark.cores.max": str(executors),
+        "spark.jars": ",".join(map(str, jars("spark"))),
+        "spark.decommission.enabled": "true",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
+    builder = SparkSession.builder.master(master)
+    for key, value in {**fixed, **(settings or {})}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     return spark
 
@@ -137,6 +162,7 @@ def started_query(spark: SparkSession, servers: str, folder: Path, limit: int, e
 def parsed_options() -> argparse.Namespace:
     options = argparse.ArgumentParser()
     options.add_argument("--mode", default="act")
+    options.add_argument("--cluster", choices=("local", "standalone"), default="local")
     options.add_argument("--seconds", type=float, default=75.0, help="of each rate, or of the lag")
     options.add_argument("--lag", type=int, default=0, help="events sent at once after a minute")
     options.add_argument("--limit", type=int, default=0, help="maxOffsetsPerTrigger; 0: none")
@@ -151,13 +177,17 @@ def main() -> int:
     args = parsed_options()
     rates = [float(r) for r in args.rates.split(",")]
     event_s = args.event_ms / 1e3
-    with tempfile.TemporaryDirectory() as name, Broker(Path(name) / "broker") as broker:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        Broker(Path(name) / "broker") as broker,
+        cluster(args.cluster, Path(name), args.max) as master,
+    ):
         folder = Path(name)
         run_dir = args.keep or folder / "run"
         admin = AdminClient({"bootstrap.servers": broker.servers})
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(30)
         load = SteadyProducer(broker.servers, rates[0])
-        spark = session(args.max)
+        spark = session(master, args.max)
         query = started_query(spark, broker.servers, folder, args.limit, event_s)
         load.start()
         while not (query.lastProgress and query.lastProgress["numInputRows"]):

@@ -1,15 +1,20 @@
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foretide.apps import app
 from foretide.errors import NotReady
 from foretide.figures.metrics import figures
 from foretide.history import History
 from foretide.load import Load
-from foretide.model import Sample, Snapshot
+from foretide.model import Prices, Sample, Snapshot
 from foretide.plan.clairvoyant_target import ClairvoyantTarget, bound
+from foretide.plan.future import Future
+from foretide.plan.optimum import schedule_cost
 from foretide.sim.compare import Scenario, compare, simulate
 from foretide.systems import system
 from foretide.topology import Operator, Topology
@@ -50,3 +55,83 @@ def test_without_the_future_it_says_where_it_runs() -> None:
         ClairvoyantTarget().plan(history.topology, history, {})
     future = replace(CASE.future(), spare_s=None)
     assert bound(future, CASE.prices, CASE.start(), {}) is None
+
+
+FINE = 60
+
+
+def late_in_chain(
+    work: np.ndarray, schedules: tuple[tuple[int, ...], ...], windows: float
+) -> float:
+    """Work that leaves a chain later than ``windows`` after it came, followed in fine steps."""
+    came = np.concatenate([[0.0], np.cumsum(np.repeat(work / FINE, FINE))])
+    done = came
+    for schedule in schedules:
+        left = [0.0]
+        for i, n in enumerate(np.repeat(schedule, FINE)):
+            left.append(min(done[i + 1], left[-1] + n / FINE))
+        done = np.array(left)
+    wait = round(windows * FINE)
+    each = np.diff(came)
+    late = done[1 + wait :] < came[1 : len(came) - wait] - 1e-9
+    return float(each[: len(late)][late].sum())
+
+
+def chain_of_two(work: np.ndarray, windows: float, share: float) -> Future:
+    needed = np.maximum(1, np.ceil(work)).astype(np.int64)
+    return Future(
+        0.0,
+        5.0,
+        {"a": needed, "b": needed},
+        {"a": work, "b": work},
+        spare_s=5.0 * windows,
+        share=share,
+        sent={("a", "b"): 1.0},
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    work=st.lists(st.integers(0, 10).map(lambda q: q / 4), min_size=2, max_size=4),
+    windows=st.sampled_from([1.0, 1.5, 2.0]),
+    share=st.sampled_from([0.8, 0.99]),
+)
+def test_no_pair_of_schedules_of_a_chain_that_keeps_the_promise_is_cheaper_than_the_bound(
+    work: list[float], windows: float, share: float
+) -> None:
+    demand, prices = np.array(work), Prices()
+    future = chain_of_two(demand, windows, share)
+    least = bound(future, prices, {"a": 1, "b": 1}, {"a": 3, "b": 3})
+    every = list(product((1, 2, 3), repeat=len(work)))
+    allowed = (1 - share) * demand.sum() + 1e-9
+    each = prices.per_window(5.0)
+    costs = [
+        schedule_cost(a, each, 1) + schedule_cost(b, each, 1)
+        for a in every
+        for b in every
+        if late_in_chain(demand, (a, b), windows) <= allowed
+    ]
+    assert least is not None
+    assert least <= min(costs) + 1e-6
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    work=st.lists(st.integers(0, 40).map(lambda q: q / 4), min_size=3, max_size=12),
+    windows=st.sampled_from([1.0, 2.0]),
+    lead=st.sampled_from([0, 2]),
+)
+def test_its_schedules_keep_the_promise_through_the_whole_chain(
+    work: list[float], windows: float, lead: int
+) -> None:
+    """What a delays comes to b later than it entered: b's schedule is for that."""
+    demand = np.array([2.0] * lead + work)
+    topology = Topology((Operator("a", max_replicas=50), Operator("b", ("a",), max_replicas=50)))
+    history = History(topology)
+    first = {n: Sample(0.0, 0.0, 0.0, 3) for n in ("a", "b")}
+    history.append(Snapshot(0.0, 5.0, first, lead_s=5.0 * lead))
+    planner = ClairvoyantTarget(chain_of_two(demand, windows, 0.9))
+    planner.plan(topology, history, {})
+    schedules = tuple(tuple(planner.schedules[n]) for n in ("a", "b"))
+    assert late_in_chain(demand, schedules, windows) <= 0.1 * demand.sum() + 1 / 8
+    assert max(schedules[0][:lead], default=3) <= 3, "nothing asked for now works before"

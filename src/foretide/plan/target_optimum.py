@@ -3,14 +3,14 @@
 Pure mathematics on one operator as a fluid; knows nothing of topologies or forecasts. Work is
 counted in replica-windows: 1.0 is what one busy replica does in one window.
 
-Method. Work arrives evenly within a window and is served in order. With A the cumulated arrivals
-and D the target in windows, work that came at time u is late unless all of A(u) is done by u + D. A
-backlog is carried where that is allowed. Dynamic programming over (replicas, backlog) minimizes
-``W + price * late work`` exactly on a grid of ``grid`` parts of a replica-window; arrivals are
-rounded cumulatively, so that no work is lost and the error never adds up. For any price of late
-work this minimum less ``price * allowed`` is a lower bound on W (Lagrange); the best such price
-gives the bound, and the cheapest schedule seen on the way that keeps the share gives the other
-side. Their distance is the gap.
+Method. Work arrives evenly within a window, or within each of its equal parts where those are
+given, and is served in order. With A the cumulated arrivals and D the target in windows, work that
+came at time u is late unless all of A(u) is done by u + D. A backlog is carried where allowed.
+Dynamic programming over (replicas, backlog) minimizes ``W + price * late work`` exactly on a grid
+of ``grid`` parts of a replica-window; arrivals are rounded cumulatively, so that no work is lost
+and the error never adds up. For any price of late work this minimum less ``price * allowed`` is a
+lower bound on W (Lagrange); the best such price gives the bound, and the cheapest schedule seen on
+the way that keeps the share gives the other side. Their distance is the gap.
 """
 
 from __future__ import annotations
@@ -67,38 +67,73 @@ def target_optimum(
     start: int,
     max_replicas: int | None = None,
     least: int = 1,
+    lead: int = 0,
 ) -> TargetOptimum:
-    """The cheapest schedule of one operator for work as it came, in replica-windows per window.
+    """The cheapest schedule of one operator for work as it came, in replica-windows per window; or
+    in each equal part of the windows, one row per window.
 
-    ``start`` replicas run before the first window, ``least`` to ``max_replicas`` later. Where even
-    ``max_replicas`` cannot keep the share, the schedule that comes nearest is returned.
+    ``start`` replicas run before the first window, ``least`` to ``max_replicas`` later; in the
+    first ``lead`` windows no more than ``start``. Where even ``max_replicas`` cannot keep the
+    share, the schedule that comes nearest is returned.
 
     # a burst of 3 in a window that two may share needs no third replica
     >>> target_optimum(np.array([1.0, 3.0, 1.0]), Promise(1.0, 1.0), WindowPrices(), 2).schedule
     array([1, 1, 2])
     """
-    demand = np.maximum(np.asarray(work, dtype=float), 0.0)
-    if not demand.size:
+    fine = np.maximum(np.asarray(work, dtype=float), 0.0)
+    fine = fine.reshape(len(fine), -1) if fine.size else fine.reshape(0, 1)
+    if not fine.size:
         return TargetOptimum(0.0, 0.0, np.empty(0, dtype=np.int64))
-    most = max(least, math.ceil(demand.max() - 1e-9), start)
+    demand, pieces = fine.sum(axis=1), fine.shape[1]
+    behind = _behind(demand[:lead], start)
+    most = max(least, math.ceil(fine.max() * pieces + behind - 1e-9), start)
     most = most if max_replicas is None else max(1, min(most, max_replicas))
     block = max(1, math.ceil(most / LEVELS))
     levels = np.unique(np.append(np.arange(min(least, most), most + 1, block), most))
     room = _highest(demand, math.ceil(promise.windows) + 1, 0) * (promise.windows + 1.0) + 1.0
+    room[: 3 * lead] += behind
     grid = int(max(2, min(GRID, STATES / (len(levels) * room.max()))))
-    came = np.diff(np.round(np.concatenate([[0.0], np.cumsum(demand)]) * grid)).astype(np.int64)
-    near = _near(demand, promise, prices, float(start))
+    grid = pieces * math.ceil(grid / pieces)  # what a replica does in a part is whole
+    came = np.diff(np.round(np.concatenate([[0.0], np.cumsum(fine)]) * grid)).astype(np.int64)
+    near = _near(fine.max(axis=1) * pieces, promise, prices, float(start))
+    near[: 3 * lead] = most
+    tops = np.minimum(np.searchsorted(levels, np.ceil(near - 1e-9)) + 2, len(levels))
+    tops[:lead] = max(1, np.searchsorted(levels, start, side="right"))
     table = _Table(
-        came,
+        came.reshape(fine.shape),
         levels.astype(np.int64),
         grid,
         promise.windows,
         prices,
         float(start),
-        np.minimum(np.searchsorted(levels, np.ceil(near - 1e-9)) + 2, len(levels)),
+        tops,
         (room * grid).astype(np.int64) + 2,
     )
     return _search(table, (1.0 - promise.share) * float(came.sum()))
+
+
+def served(work: Array, schedule: Schedule) -> Array:
+    """Work that a schedule does in each window (row) and part of it, in order, what is left
+    waiting carried on.
+
+    >>> served(np.array([[1.0], [3.0], [1.0]]), np.array([1, 2, 2])).ravel()
+    array([1., 2., 2.])
+    """
+    capacity = np.repeat(schedule / work.shape[1], work.shape[1])
+    done, waiting = np.zeros(work.size), 0.0
+    for i, came in enumerate(work.ravel()):
+        done[i] = min(waiting + came, capacity[i])
+        waiting += came - done[i]
+    return done.reshape(work.shape)
+
+
+def _behind(work: Array, replicas: int) -> float:
+    """The longest queue, in replica-windows, while these replicas serve that work."""
+    longest = waiting = 0.0
+    for came in work:
+        waiting = max(0.0, waiting + came - replicas)
+        longest = max(longest, waiting)
+    return longest
 
 
 def _highest(values: Array, before: int, after: int) -> Array:
@@ -141,14 +176,15 @@ class _Table:
         """
         p = self.prices
         money = np.array([p.replica_window, p.up, p.down, p.route, price, self.start])
-        due, slope = _deadlines(self.came.astype(float), self.delay)
+        delay = self.delay * self.came.shape[1]
+        due, slope = _deadlines(self.came.astype(float).ravel(), delay)
         total, late, path = _solve(
             self.came,
             self.levels * self.grid,
             self.levels.astype(float),
             due,
             slope,
-            self.delay - math.floor(self.delay),
+            delay - math.floor(delay),
             money,
             self.tops,
             self.rooms,
@@ -269,14 +305,20 @@ def _serve(
 ) -> None:
     """One window from every state: what it costs, what becomes late, what is left waiting."""
     top, held, room, at = spans
+    pieces = came.shape[1]
     after[:top, :room] = np.inf
     for n in range(top):
+        each = capacity[n] // pieces
         for b in range(held):
             if moved[n, b] == np.inf:
                 continue
-            late = _late(due[t], slope[t], part, float(b), float(capacity[n]))
+            late, left = 0.0, b
+            for i in range(pieces):
+                j = t * pieces + i
+                late += _late(due[j], slope[j], part, float(left), float(each))
+                left = max(0, left + came[t, i] - each)
             total = moved[n, b] + money[0] * levels[n] + money[4] * late
-            left = min(max(0, b + came[t] - capacity[n]), room - 1)
+            left = min(left, room - 1)
             if total < after[n, left]:
                 after[n, left] = total
                 lates_after[n, left] = late + lates[origin[n, b], b]
@@ -298,7 +340,7 @@ def _solve(
     trace: bool,
 ) -> Any:
     """The dynamic programming, forward: least total, its late work and, with ``trace``, its way."""
-    windows, count, room = came.size, levels.size, rooms.max()
+    windows, count, room = came.shape[0], levels.size, rooms.max()
     table, lates = np.full((count, room), np.inf), np.zeros((count, room))
     after, lates_after = np.full((count, room), np.inf), np.zeros((count, room))
     moved, origin = np.full((count, room), np.inf), np.zeros((count, room), dtype=np.int16)

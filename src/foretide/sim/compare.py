@@ -38,6 +38,8 @@ from foretide.systems import System
 Engine = Literal["auto", "events", "batch", "fluid"]
 EVENTS_AT_MOST = 60e6
 WINDOWS_AT_MOST = 20_000_000
+PARTS_AT_MOST = 10
+"""Parts of a window whose loads the bound tells apart, where the load has shorter intervals."""
 BOUND_AT_MOST = 5_000
 """Windows for which the least cost of the promise is computed."""
 
@@ -163,7 +165,14 @@ class Scenario:
         work = {n: rates * visits[n] * app.service_s(n) for n in app.topology.names}
         service_s = sum(visits[n] * app.service_s(n) for n in app.topology.names)
         spare_s = max(0.0, app.target_latency_s - service_s)
-        return LoadFuture(0.0, self.window_s, self.needs(), work, spare_s, self.share)
+        sent = {
+            (p, c): app.share(p, c) * app.service_s(c) / app.service_s(p)
+            for p, c in app.topology.edges
+        }
+        parts = int(max(1, min(PARTS_AT_MOST, self.window_s / self.load.interval_s + 1e-9)))
+        within = self.load.rates(self.window_s / parts)[: parts * len(rates)].reshape(-1, parts)
+        fine = {n: within * visits[n] * app.service_s(n) for n in app.topology.names}
+        return LoadFuture(0.0, self.window_s, self.needs(), work, spare_s, self.share, sent, fine)
 
     def target_cost(self) -> float | None:
         """The least cost that keeps the promise (``plan.clairvoyant_target.bound``); None where the

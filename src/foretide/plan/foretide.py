@@ -29,7 +29,7 @@ from foretide.plan.promise.level import Level
 from foretide.plan.promise.limits import most_useful
 from foretide.plan.promise.measured import Measured, measure
 from foretide.plan.promise.pending import Pending
-from foretide.plan.promise.tail import for_batches, for_tail
+from foretide.plan.promise.tail import MOST_BUSY, for_batches, for_tail
 from foretide.topology import Topology
 
 MEMORY = 4.0
@@ -219,7 +219,9 @@ class _Outlook:
             planner.drain * planner.target_s
         )
         keeps = self.mean[lead] * service_s + spare
-        self.floor = np.ceil(np.maximum(late_s, np.where(spare > 0, keeps, 0.0)) * (1 - 1e-9))
+        due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
+        most_busy = MOST_BUSY if seen.batches else 1.0
+        self.floor = np.ceil(due_busy / most_busy * (1 - 1e-9))
 
     def _for_promise(self, work: Array, visits: Array, spare_s: float, share: float) -> Array:
         seen = self.seen

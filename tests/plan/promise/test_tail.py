@@ -3,7 +3,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretide.plan import queueing
-from foretide.plan.promise.tail import EXACT, erlang_c, for_batches, for_tail, wait_s
+from foretide.plan.promise.tail import (
+    EXACT,
+    MOST_BUSY,
+    erlang_c,
+    for_batches,
+    for_tail,
+    utilization,
+    wait_s,
+)
 
 
 @given(st.lists(st.tuples(st.integers(1, 80), st.floats(0, 100)), min_size=1, max_size=8))
@@ -56,4 +64,30 @@ def test_batches_divide_what_the_target_leaves() -> None:
     k = for_batches(np.array([4.0, 1.0]), interval, fixed, 5.0)
     assert (interval + fixed + interval * np.array([4.0, 1.0]) / k).sum() <= 5.0 + 1e-9
     none = for_batches(np.array([4.0]), np.array([3.0]), np.array([3.0]), 5.0)
-    assert none[0] == 4.0 / 0.9, "no number of replicas helps: what keeps up"
+    assert none[0] == 4.0 / MOST_BUSY, "no number of replicas helps: what keeps up"
+
+
+def test_batches_of_fixed_cost_leave_room_for_their_own_length() -> None:
+    """100 events/s of 31 ms: four replicas are busy for 78 % of the time. A fixed cost of a third
+    of a second leaves room for that, one of 1.2 s makes batches of more than five seconds.
+    """
+    work, second = np.array([3.1]), np.array([1.0])
+    quick = np.ceil(for_batches(work, second, 0.33 * second, 8.0))
+    slow = np.ceil(for_batches(work, second, 1.2 * second, 8.0))
+    assert (quick[0], slow[0]) == (4, 5)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 40), st.floats(0.1, 5), st.floats(0, 3)), min_size=1),
+    st.floats(1, 60),
+)
+def test_a_utilization_that_is_not_the_highest_keeps_the_target(
+    operators: list[tuple[float, float, float]], target_s: float
+) -> None:
+    a, interval_s, fixed_s = (np.array(column) for column in zip(*operators, strict=True))
+    busy = utilization(a, interval_s, fixed_s, target_s)
+    assert 0 < busy <= MOST_BUSY
+    share = a / np.maximum(1.0, np.ceil(a / busy * (1 - 1e-9)))
+    batch_s = np.maximum(interval_s, fixed_s / (1 - share))
+    if busy < MOST_BUSY:
+        assert (batch_s * (1 + share) + fixed_s).sum() <= target_s

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foretide.spark.run.folder import RunFolder
-from foretide.spark.run.limits import FILE_EVENTS, FIRST, LEAST, Limits
+from foretide.spark.run.limits import FILE_EVENTS, FIRST, LEAST, MOST_SPAN_S, Limits
 
 
 @pytest.fixture
@@ -62,3 +62,13 @@ def test_events_that_are_dropped_make_room_for_more(folder: RunFolder) -> None:
     limits.dropped("a", share=0.0)
     assert limits.of("a") == 80
     assert limits.service_time_s("a") == pytest.approx(0.05)
+
+
+def test_a_batch_that_costs_much_beside_its_work_holds_more(folder: RunFolder) -> None:
+    limits = Limits(folder, 1.0, {"a": 2})
+    limits.observe("a", busy_s=5.0, events=100, overhead_s=0.2)
+    assert limits.of("a") == 80, "two seconds of work on each of two replicas"
+    limits.observe("a", busy_s=5.0, events=100, overhead_s=1.8)
+    assert limits.of("a") == 160, "four times the mean of 0.2 and 1.8 s"
+    limits.observe("a", busy_s=5.0, events=100, overhead_s=60.0)
+    assert limits.of("a") == 2 * MOST_SPAN_S / 0.05

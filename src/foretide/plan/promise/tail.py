@@ -9,7 +9,8 @@ replica goes where it shortens the sum most.
 
 In micro-batches: ``interval + fixed cost + interval * a / k`` (see ``plan.micro_batch``); what the
 target leaves is divided so that the total of replicas is least, ``spare_i ~ sqrt(interval_i *
-a_i)``.
+a_i)``. A batch takes what came during the one before, so its length settles at ``fixed cost / (1 -
+a / k)`` where that is longer than the interval: a utilization near 1 means batches without end.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ import numpy as np
 
 from foretide.model import Array
 
+MOST_BUSY = 0.85
+"""The highest utilization to plan for: larger batches would be cut into pieces."""
+LEAST_BUSY = 0.3
+"""The lowest one: below it, more replicas hardly shorten batches of mostly fixed cost."""
 EXACT = 512
 """Replicas up to which Erlang's C is computed; above it counts as 1, which is on the safe side."""
 
@@ -84,9 +89,9 @@ def for_batches(a: Array, interval_s: Array, fixed_s: Array, target_s: float) ->
     what keeps up where no number of replicas can.
 
     >>> for_batches(np.array([2.0]), np.array([1.0]), np.array([0.5]), 3.5).round(2)
-    array([2.22])
+    array([2.35])
     """
-    keeps_up = a / 0.9
+    keeps_up = a / utilization(a, interval_s, fixed_s, target_s)
     spare_s = target_s - float((interval_s + fixed_s).sum())
     if spare_s <= 0:
         return keeps_up
@@ -95,3 +100,31 @@ def for_batches(a: Array, interval_s: Array, fixed_s: Array, target_s: float) ->
         return keeps_up
     spare = np.maximum(spare_s * weight / weight.sum(), 1e-9)
     return np.asarray(np.maximum(keeps_up, interval_s * a / spare))
+
+
+def utilization(a: Array, interval_s: Array, fixed_s: Array, target_s: float) -> float:
+    """The highest utilization, common to all operators, at which a chain of micro-batches stays
+    within the target; ``MOST_BUSY`` where none does. A batch takes ``max(interval, fixed / (1 - a /
+    k))`` seconds, and an event waits for one before its own.
+
+    >>> two, second = np.array([1.9]), np.array([1.0])
+    >>> round(utilization(two, second, 0.2 * second, 10.0), 2)  # a third replica is not needed
+    0.85
+    >>> round(utilization(two, second, second, 5.0), 2)  # three replicas take 5.5 s
+    0.63
+    >>> round(utilization(two, second, second, 2.0), 2)  # no number of replicas can
+    0.85
+    """
+
+    def takes_s(busy: float) -> float:
+        share = a / np.maximum(1.0, np.ceil(a / busy * (1 - 1e-9)))
+        batch_s = np.maximum(interval_s, fixed_s / np.maximum(1.0 - share, 1e-9))
+        return float((batch_s + fixed_s + batch_s * share).sum())
+
+    low, high = LEAST_BUSY, MOST_BUSY
+    if takes_s(high) <= target_s or takes_s(low) > target_s:
+        return high
+    for _ in range(12):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if takes_s(middle) <= target_s else (low, middle)
+    return low

@@ -1,5 +1,6 @@
 """How many events a batch, or a piece of one, takes: what the operator's replicas work off in two
-triggers, so that the next change of replicas takes effect soon.
+triggers, so that the next change of replicas takes effect soon; on a busy machine, where a batch
+costs more beside its work, as much as makes that worth it.
 
 The edge source reads a limit from its file. Service times are kept in the run folder: a restart
 goes on with what was learned.
@@ -22,6 +23,11 @@ FIRST = 100
 """Events per replica in the first batch, before anything is known of the service time."""
 LEAST_SPAN_S = 2.0
 """A batch holds at least this much work: a smaller one costs more to run than it does."""
+AMORTIZED = 4.0
+"""Work of a batch, in times of what it costs beside its work: its replicas then work for at least
+four fifths of the time, or a queue would not drain."""
+MOST_SPAN_S = 10.0
+"""A batch holds no more work than this because of what it costs."""
 FILE_EVENTS = 1000
 """Events per file for consumers whose service time is unknown."""
 MOST_STRETCH = 100.0
@@ -48,6 +54,7 @@ class Limits:
         self._service_time_s = {n: s for n, s in self._kept.items() if n in replicas}
         self._limits: dict[str, int] = {}
         self._stretch: dict[str, float] = {}
+        self._overhead_s: dict[str, float] = {}
         self._changing = threading.Lock()  # the loop's thread and those of batches renew limits
         for name in replicas:
             if name in self._fixed:
@@ -55,8 +62,15 @@ class Limits:
             else:
                 self.renew(name)
 
-    def observe(self, name: str, busy_s: float, events: int) -> None:
-        """A batch of ``events`` took ``busy_s`` seconds of all replicas together."""
+    def observe(
+        self, name: str, busy_s: float, events: int, overhead_s: float | None = None
+    ) -> None:
+        """A batch of ``events`` took ``busy_s`` seconds of all replicas together, and
+        ``overhead_s`` beside its work.
+        """
+        if overhead_s is not None:
+            mean_s = self._overhead_s.get(name, overhead_s)
+            self._overhead_s[name] = 0.5 * (mean_s + overhead_s)
         now, before = busy_s / events, self._service_time_s.get(name)
         learned = self._service_time_s[name] = now if before is None else 0.5 * (before + now)
         kept = self._kept.get(name)
@@ -92,10 +106,15 @@ class Limits:
             replicas, service_time_s = self._replicas[name], self._service_time_s.get(name)
             limit = FIRST * replicas
             if service_time_s is not None:
-                limit = max(LEAST, int(self._span_s * replicas / max(service_time_s, 1e-9)))
+                limit = max(LEAST, int(self._work_s(name) * replicas / max(service_time_s, 1e-9)))
             limit = int(limit * self._stretch.get(name, 1.0))
             if self._limits.get(name) != limit:
                 self._set(name, limit)
+
+    def _work_s(self, name: str) -> float:
+        """Seconds of work that a batch should hold for every replica."""
+        worth_s = min(AMORTIZED * self._overhead_s.get(name, 0.0), MOST_SPAN_S)
+        return max(self._span_s, worth_s)
 
     def _set(self, name: str, limit: int) -> None:
         try:

@@ -425,7 +425,8 @@ class OperatorQuery:
         done = (done or 0) - late
         if done:
             busy_s = sum(r.busy_s for r in outcome.reports) or spent_s * replicas
-            self._use.limits.observe(self.name, busy_s, done)
+            overhead_s = max(0.0, spent_s - busy_s / replicas)
+            self._use.limits.observe(self.name, busy_s, done, overhead_s)
         if outcome.reports and self.grouping.traits.wants_reports:
             self.grouping.learn(feedback(self.grouping, outcome.reports, replicas, spent_s))
 

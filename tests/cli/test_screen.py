@@ -47,7 +47,10 @@ def test_the_summary_compares_with_static_peak(run: Run) -> None:
     """Needs 3, 1 and 1 replicas (50, 10 and 10 events at 0.5 s in 10 s windows); ran 3, 2 and 1."""
     told = summary(run, [decided(110, 3), decided(120, 2, 10.0), decided(130, 1, 10.0)])
     assert "60 replica-seconds used in 30 s" in told
-    assert "(3 replicas all the time) would have used 90: 33.3 % saved" in told
+    assert "static peak provisioning (3 replicas all the time) would have used 90." in told
+    # 60 replica-seconds at 266.67 and two stops and routes; 90 replica-seconds
+    assert "Cost with every start and stop: 109.1 % of static peak, 9.1 % more." in told
+    assert "saved" not in told, "less replica time, but the stops cost more"
     assert "within the target of 5 s" in told
     assert summary(run, []) == "No window was measured."
 

@@ -30,6 +30,7 @@ KEYS = {
     "utilization_mean",
     "utilization_max",
     "need_share",
+    "saved_cost",
 }
 
 

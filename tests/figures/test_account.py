@@ -51,7 +51,8 @@ def test_paid_is_the_schedule_cost_of_all_operators(
 def test_static_peak_is_unknown_until_every_need_was_known_once() -> None:
     account = Account(operators(2), Prices(), Promise())
     account.add(window([1, 1]), np.array([2.0, np.nan]))
-    assert (account.peak, account.static_peak, account.saved) == (None, None, None)
+    assert (account.peak, account.static_peak) == (None, None)
+    assert (account.saved_cost, account.saved_replica_time) == (None, None)
     account.add(window([1, 1]), np.array([1.0, 3.0]))
     assert account.peak == 5
 
@@ -151,5 +152,10 @@ def test_a_run_that_served_its_load_shows_what_it_saved() -> None:
     account = Account(operators(1), Prices(), Promise())
     for replicas, need in ((1, 1), (4, 4), (1, 1), (2, 1)):
         account.add(window([replicas]), np.array([float(need)]))
-    assert saving(account, None).share == pytest.approx(0.5)
-    assert saving(account, None).short is None
+    found = saving(account, None)
+    assert found.replica_time == pytest.approx(0.5)
+    changes = 3 * 5000 + 3 * 5000 + 5000 + 3 * 100  # 1 -> 4 -> 1 -> 2
+    window_s = account.seconds / 4
+    paid = 8 * window_s * Prices().replica_second + changes
+    assert found.share == pytest.approx(1 - paid / (16 * window_s * Prices().replica_second))
+    assert found.short is None

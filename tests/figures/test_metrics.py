@@ -87,6 +87,7 @@ def test_golden_figures_by_hand() -> None:
         utilization_mean=pytest.approx((10 / 20 + 14.5 / 30 + 15.5 / 30) / 3),
         utilization_max=pytest.approx((0.5 + 0.7 + 0.8) / 3),
         need_share=1.0,  # never below the need
+        saved_cost=pytest.approx(1 - 69_100 / 72_000),  # 3 replicas x 3 windows x 8000
     )
 
 
@@ -95,7 +96,7 @@ def test_names_and_order_are_the_contract_of_compare_json() -> None:
         "system", "cost", "cost_ratio", "target_cost_ratio", "replica_seconds", "adaptations",
         "saved_resources", "throughput_degradation", "processed_share", "latency_mean_ms",
         "latency_p50_ms", "latency_p90_ms", "latency_p99_ms", "slo_share", "input_mape",
-        "replica_mape", "utilization_mean", "utilization_max", "need_share",
+        "replica_mape", "utilization_mean", "utilization_max", "need_share", "saved_cost",
     ]  # fmt: skip
 
 
@@ -124,7 +125,7 @@ def test_what_was_not_measured_is_none() -> None:
 
 def test_a_run_that_kept_less_than_it_promised_saved_nothing() -> None:
     assert figures(replace(RECORD, share=0.81)).saved_resources is None
-    assert figures(replace(RECORD, share=None)).saved_resources is None  # 95 % is expected then
+    assert figures(replace(RECORD, share=None)).saved_resources is None  # 99 % is expected then
     below = {"a": np.array([1, 3, 1]), "b": np.array([1, 1, 1])}
     f = figures(replace(RECORD, needs=below, share=0.8))
     assert f.need_share == pytest.approx(7 / 8)

@@ -109,7 +109,7 @@ def test_figures_of_the_run_are_the_same_everywhere(seen: Views) -> None:
     assert latency is not None
     shared: dict[str, tuple[float | None, ...]] = {
         "cost": (cost.paid, seen.page["figures"]["cost"]),
-        "saved_resources": (cost.saved_share, seen.page["figures"]["saved_resources"]),
+        "saved_cost": (cost.saved_share, seen.page["figures"]["saved_cost"]),
         "slo_share": (latency.within_share, seen.page["figures"]["slo_share"]),
     }
     for key, values in shared.items():
@@ -138,11 +138,15 @@ def test_a_saving_is_shown_by_all_or_by_none(seen: Views) -> None:
     cost = seen.now.cost
     if cost.short is None:
         assert cost.saved_share is not None
-        assert f"{percent(cost.saved_share)} saved" in seen.closing
+        assert cost.static_peak is not None
+        assert cost.saved_share == near(1 - cost.paid / cost.static_peak)
+        difference = "saved" if cost.saved_share >= 0 else "more"
+        assert f"{percent(abs(cost.saved_share))} {difference}" in seen.closing
+        assert ("saved" in seen.closing) is (cost.saved_share >= 0)
         assert seen.page["short"] is None
     else:
         assert cost.saved_share is None
-        assert seen.compared["saved_resources"] is None
+        assert seen.compared["saved_cost"] is seen.compared["saved_resources"] is None
         assert f"ran short: {cost.short}" in seen.closing
         assert "saved" not in seen.closing
         assert seen.page["short"] == cost.short
@@ -205,9 +209,9 @@ def test_a_reader_that_counts_its_saving_otherwise_would_be_noticed(
     served(path)
     monkeypatch.setattr(
         accounting.Account,
-        "saved",
-        property(lambda a: 1 - a.paid / a.static_peak if a.static_peak else None),
+        "saved_cost",
+        property(lambda a: a.saved_replica_time),
     )
-    by_cost = views(path)
+    by_time = views(path)
     monkeypatch.undo()
-    assert by_cost.now.cost.saved_share != near(views(path).compared["saved_resources"])
+    assert by_time.now.cost.saved_share != near(views(path).compared["saved_cost"])

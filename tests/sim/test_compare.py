@@ -61,7 +61,7 @@ def test_json_has_the_keys_of_the_contract() -> None:
         "steps",
         10.0,
     )
-    assert len(comparison["systems"][0]) == 19
+    assert len(comparison["systems"][0]) == 20
 
 
 def test_a_system_that_observes_more_often_is_judged_by_the_same_windows() -> None:
@@ -172,4 +172,6 @@ def test_every_app_runs_in_the_simulator_and_every_figure_is_measured(a: App) ->
     assert record.offered().sum() == pytest.approx(short.total, rel=0.1)
     unknown = {k for k, v in figures(record).as_dict().items() if v is None}
     unknown -= {"target_cost_ratio"}  # only a comparison has the cheapest schedule for the target
-    assert unknown == (set() if summarize(record).short is None else {"saved_resources"})
+    assert unknown == (
+        set() if summarize(record).short is None else {"saved_cost", "saved_resources"}
+    )

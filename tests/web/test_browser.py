@@ -4,6 +4,7 @@ switch, phone and desktop.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -251,12 +252,15 @@ class Recorded:
 
     shared_slots: bool
     replicas: int
+    share: float = 0.99
 
     def write(self, folder: Path) -> None:
         tweets(folder / "scripted.jsonl", windows=40)
         run, decisions = read(folder / "scripted.jsonl")
         facts = {"shared_slots": self.shared_slots, "spark_ui": "http://127.0.0.1:4040"}
-        with Journal(folder / "journal.jsonl", replace(run, settings=facts, share=0.99)) as book:
+        with Journal(
+            folder / "journal.jsonl", replace(run, settings=facts, share=self.share)
+        ) as book:
             for d in decisions:
                 plan = d.plan and replace(d.plan, model_error=0.123)
                 book.append(replace(d, snapshot=d.snapshot and self.changed(d.snapshot), plan=plan))
@@ -304,5 +308,18 @@ def test_an_attached_application_shows_executors_and_shared_slots(
         expect(page.locator("#s-replicas")).to_contain_text("8 slots, need ")
         expect(page.locator('.node[data-operator="retry"] .count')).to_have_text("1 slot")
         assert page.locator(".pip").count() == 0
+        assert seen.errors == []
+        page.close()
+
+
+def test_a_run_that_cost_more_than_static_peak_says_so_and_not_saved(
+    browser: Browser, tmp_path: Path
+) -> None:
+    Recorded(shared_slots=False, replicas=24, share=0.5).write(tmp_path)
+    with serve(tmp_path, port=0) as site:
+        page, seen = opened(browser, site, "desktop")
+        expect(page.locator("#h-saved")).to_have_text("Extra cost")
+        expect(page.locator("#v-saved")).to_have_text(re.compile(r"^\d+(\.\d)? %$"))
+        expect(page.locator("#s-saved")).to_have_text("against static peak")
         assert seen.errors == []
         page.close()

@@ -150,12 +150,8 @@ def summary(run: Run, decisions: Sequence[Decision]) -> str:
         f"{plural(leaving, 'event')}.",
     ]
     served = saving(account, result.slo_share).short is None
-    if served and account.static_peak and result.cost_ratio is not None:
-        lines.insert(
-            1,
-            f"Cost with every start and stop: {percent(account.paid / account.static_peak)} of "
-            f"static peak, {result.cost_ratio:.2f} times the clairvoyant optimum.",
-        )
+    if served and result.cost_ratio is not None:
+        lines[0] += f" That is {result.cost_ratio:.2f} times the clairvoyant optimum."
     windows = [x for s in record.snapshots if (x := end_to_end(run.topology, s)) is not None]
     if windows and result.latency_mean_ms is not None:
         worst_s = max(x.p90_ms for x in windows) / 1e3

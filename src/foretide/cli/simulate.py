@@ -268,7 +268,7 @@ def _command() -> str:
 _SHOWN = {
     "cost_ratio",
     "adaptations",
-    "saved_resources",
+    "saved_cost",
     "processed_share",
     "latency_mean_ms",
     "latency_p99_ms",
@@ -289,7 +289,7 @@ def _print(comparison: Comparison, in_money: bool = False) -> None:
         figures = run.figures.as_dict()
         cells = {f.key: _cell(figures[f.key], f.form) for f in shown}
         if run.short is not None:
-            cells["saved_resources"] = "ran short"
+            cells["saved_cost"] = "ran short"
         table.add_row(Text(run.system), *cells.values())
     screen = console()
     screen.print(table)

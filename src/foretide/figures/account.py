@@ -18,7 +18,7 @@ from foretide.model import Array, Prices
 from foretide.quantities import change_cost, cost
 from foretide.topology import Topology
 
-PROMISED = 0.95
+PROMISED = 0.99
 """The share of events within the target that counts as served where a run promised none."""
 MISCOUNT = 2.0
 """By how many windows' arrivals an estimate of a backlog may jump and mean nothing."""
@@ -59,8 +59,10 @@ class Account:
     ...     one = np.array([1.0])
     ...     counts = (one, one, 0 * one, replicas * one, one, one, np.zeros(0))
     ...     account.add(WindowArrays(30.0, *counts, dropped=0.0), np.array([need]))
-    >>> account.paid, account.peak, account.static_peak, round(account.saved, 3)
-    (45100.0, 2, 48000.0, 0.167)
+    >>> account.paid, account.peak, account.static_peak
+    (45100.0, 2, 48000.0)
+    >>> round(account.saved_cost, 3), round(account.saved_replica_time, 3)
+    (0.06, 0.167)
     """
 
     def __init__(
@@ -188,9 +190,16 @@ class Account:
         return cost(self.peak * self.seconds, np.zeros(0), self.prices)
 
     @property
-    def saved(self) -> float | None:
-        """Replica time saved against the peak replicas all the time; negative when more was used.
+    def saved_cost(self) -> float | None:
+        """Cost saved against static peak, starts and stops included; negative when more was paid.
         It says nothing about service: see ``foretide.figures.saving``.
+        """
+        return None if not self.static_peak else 1.0 - self.paid / self.static_peak
+
+    @property
+    def saved_replica_time(self) -> float | None:
+        """Replica time saved against the peak replicas all the time; negative when more was used.
+        What starts and stops cost is not in it.
         """
         if not self.peak or not self.seconds:
             return None

@@ -36,12 +36,13 @@ class Figures:
     clairvoyant optimum, which never runs below the need; a system that does can be below 1.
     target_cost_ratio: cost over the least that keeps the promised share within the latency target.
     replica_seconds: replicas times time. adaptations: windows in which some operator's replicas
-    changed. saved_resources: replica time saved against every operator's peak need all the time;
-    None for a run that ran short (``foretide.figures.saving``). throughput_degradation,
-    processed_share, latency, input_mape, replica_mape: PA-SPS, section 4.2. slo_share: events
-    within the latency target, of those that left, were dropped or are overdue. utilization: FUGU,
-    section V: mean over windows of the mean and of the largest utilization of hosts, or of
-    operators where no hosts are known. need_share: replica time that ran, of what the load needed.
+    changed. saved_cost: cost saved against every operator's peak need all the time, starts and
+    stops included; saved_resources: the same in replica time alone (PA-SPS). Both are None for a
+    run that ran short (``foretide.figures.saving``). throughput_degradation, processed_share,
+    latency, input_mape, replica_mape: PA-SPS, section 4.2. slo_share: events within the latency
+    target, of those that left, were dropped or are overdue. utilization: FUGU, section V: mean over
+    windows of the mean and of the largest utilization of hosts, or of operators where no hosts are
+    known. need_share: replica time that ran, of what the load needed.
     """
 
     system: str
@@ -63,6 +64,7 @@ class Figures:
     utilization_mean: float | None = None
     utilization_max: float | None = None
     need_share: float | None = None
+    saved_cost: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -73,6 +75,7 @@ def figures(record: RunRecord) -> Figures:
     if not record.snapshots:
         return Figures(record.system)
     account, best, slo_share = record.account, optimum_cost(record), _slo_share(record)
+    saved = saving(account, slo_share)
     in_, out = through(record)
     mean_ms, p50, p90, p99 = _latency(record)
     utilization_mean, utilization_max = _utilization(record)
@@ -82,7 +85,7 @@ def figures(record: RunRecord) -> Figures:
         cost_ratio=account.paid / best if best else None,
         replica_seconds=account.replica_seconds,
         adaptations=account.adaptations,
-        saved_resources=saving(account, slo_share).share,
+        saved_resources=saved.replica_time,
         throughput_degradation=degradation(in_, out),
         processed_share=_share(float(out.sum()), float(in_.sum())),
         latency_mean_ms=mean_ms,
@@ -95,6 +98,7 @@ def figures(record: RunRecord) -> Figures:
         utilization_mean=utilization_mean,
         utilization_max=utilization_max,
         need_share=account.need_share,
+        saved_cost=saved.share,
     )
 
 

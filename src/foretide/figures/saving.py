@@ -11,14 +11,19 @@ from dataclasses import dataclass
 from foretide.figures.account import Account
 from foretide.wording import percent, plural
 
+VISIBLE = 5e-4
+"""The least share that is called a saving: a smaller one rounds to nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """``share`` of the replica time saved against static peak (negative: more was used). It is None
-    when the peak is unknown, and when the run ran short: ``short`` then says by how much.
+    """``share`` of the cost saved against static peak, starts and stops included (negative: more
+    was paid), and ``replica_time``, the share of replica time alone. Both are None when the peak is
+    unknown, and when the run ran short: ``short`` then says by how much.
     """
 
     share: float | None
+    replica_time: float | None = None
     short: str | None = None
 
 
@@ -40,13 +45,13 @@ def saving(account: Account, slo_share: float | None) -> Saving:
     if account.overdue > (1 - least) * max(1.0, account.due):
         short.append(f"{plural(account.overdue, 'event')} still waiting at the end")
     if short:
-        return Saving(None, "; ".join(short))
-    return Saving(account.saved)
+        return Saving(None, short="; ".join(short))
+    return Saving(account.saved_cost, account.saved_replica_time)
 
 
 def against_static_peak(account: Account, slo_share: float | None) -> str:
-    """How the replica time compares with static peak provisioning: what was saved, or by how much
-    the run ran short.
+    """How the run compares with static peak provisioning: its cost and what that saved, or by how
+    much it ran short.
     """
     outcome, peak = saving(account, slo_share), account.peak
     short = "" if outcome.short is None else f"it ran short: {outcome.short}."
@@ -58,6 +63,19 @@ def against_static_peak(account: Account, slo_share: float | None) -> str:
         f"{peak * account.seconds:,.0f}"
     )
     if outcome.share is None:
-        return f"{baseline}; {short}"
-    difference = "saved" if outcome.share >= 0 else "more"
-    return f"{baseline}: {percent(abs(outcome.share))} {difference}."
+        return f"{baseline}; {short}" if short else f"{baseline}."
+    return (
+        f"{baseline}. Cost with every start and stop: {percent(1 - outcome.share)} of static peak"
+        f"{_difference(outcome.share)}."
+    )
+
+
+def _difference(saved: float) -> str:
+    """What was saved or paid beyond, where it is more than rounding.
+
+    >>> _difference(0.12), _difference(-0.05), _difference(1e-9)
+    (', 12 % saved', ', 5 % more', '')
+    """
+    if abs(saved) < VISIBLE:
+        return ""
+    return f", {percent(abs(saved))} {'saved' if saved > 0 else 'more'}"

@@ -43,11 +43,19 @@ FIGURES = (
     Figure("replica_seconds", "replica seconds", "seconds", None, "replicas times time"),
     Figure("adaptations", "changes", "count", "low", "windows in which some replicas changed"),
     Figure(
-        "saved_resources",
+        "saved_cost",
         "saved",
         "share",
         None,
-        "replica time saved against the peak need all the time; none where the run ran short",
+        "cost, starts and stops included, saved against the peak need all the time; none where the "
+        "run ran short",
+    ),
+    Figure(
+        "saved_resources",
+        "less replica time",
+        "share",
+        None,
+        "replica time below the peak need all the time, whatever starts and stops cost",
     ),
     Figure(
         "throughput_degradation",
@@ -137,11 +145,10 @@ def _alone(run: Summary) -> str:
         clauses.append(f"{percent(f.slo_share)} of events met the latency target")
     elif f.latency_mean_ms is not None:
         clauses.append(f"the mean latency was {f.latency_mean_ms:,.0f} ms")
-    if f.saved_resources is not None:
+    if f.saved_cost is not None:
         clauses.append(
-            f"it used {percent(f.saved_resources)} less replica time than static peak provisioning"
-            if f.saved_resources >= 0
-            else f"it used {percent(-f.saved_resources)} more replica time than the peak needs"
+            f"with every start and stop it cost {percent(abs(f.saved_cost))} "
+            f"{'less' if f.saved_cost >= 0 else 'more'} than static peak provisioning"
         )
     return "; ".join(clauses) + "." + _short(run) if clauses else "Nothing was measured."
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from foretide.apps import App
 from foretide.errors import InvalidConfig, MissingExtra, unknown
+from foretide.figures.account import PROMISED
 from foretide.figures.comparison import Comparison, Conditions
 from foretide.figures.record import RunRecord
 from foretide.figures.summary import Summary, summarize
@@ -86,7 +87,7 @@ class Scenario:
     options: Mapping[str, Any] = field(default_factory=dict)
     lead_s: float | None = None
     cores: int | None = None
-    share: float = 0.99
+    share: float = PROMISED
 
     def __post_init__(self) -> None:
         if self.lead_s is not None and not (math.isfinite(self.lead_s) and self.lead_s >= 0):

@@ -85,8 +85,8 @@ class LoadOutlook(msgspec.Struct):
 
 
 class Cost(msgspec.Struct):
-    """Paid so far, what static peak provisioning would have cost, and the share of replica time
-    saved (negative when more was used). ``saved_share`` is null when the run ran short; ``short``
+    """Paid so far, what static peak provisioning would have cost, and the share of that which was
+    saved (negative when more was paid). ``saved_share`` is null when the run ran short; ``short``
     then says by how much.
     """
 

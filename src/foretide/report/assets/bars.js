@@ -315,7 +315,7 @@ function drawTable() {
   const rows = order.map((i) => {
     const cells = data.figures.map((f) => {
       const v = runs[i].figures[f.key];
-      const short = f.key === "saved_resources" && runs[i].short !== null;
+      const short = ["saved_cost", "saved_resources"].includes(f.key) && runs[i].short !== null;
       const shown = short ? "ran short" : v === null ? "–" : FORMS[f.form](v);
       return element("td", { ...(v !== null && v === best[f.key] ? { class: "best" } : {}), ...(short ? { title: runs[i].short } : {}) }, shown);
     });

@@ -137,7 +137,9 @@ function drawTiles(run, now) {
   const seconds = now.backlog !== null && now.load > 0 ? now.backlog / now.load : null;
   tile("backlog", number(now.backlog === null ? null : Math.round(now.backlog)), seconds === null ? "" : seconds < 0.05 ? "nothing waits" : `${milliseconds(seconds * 1000)} of load`, seconds > 10 ? "hot" : seconds > 3 ? "warm" : "");
   const { saved_share: saved, short } = now.cost;
-  tile("saved", percent(saved), short ? "ran short" : "against static peak", saved > 0 ? "good" : "");
+  const dearer = saved !== null && saved < 0;
+  $("h-saved").textContent = dearer ? "Extra cost" : "Saved";
+  tile("saved", percent(dearer ? -saved : saved), short ? "ran short" : "against static peak", dearer ? "warm" : saved > 0 ? "good" : "");
 }
 
 // An attached application scales executors; its queries share their task slots.

@@ -27,6 +27,7 @@ from foretide.learned import Learned, learned_path
 from foretide.model import Decision
 from foretide.parts import Planner
 from foretide.spark.attach.dynamic import advice_beside
+from foretide.spark.attach.gauges import SparkGauges
 from foretide.spark.attach.memory import continue_from, earlier_run
 from foretide.spark.attach.probe import AttachedProbe
 from foretide.spark.attach.progress import parsed, topology_of
@@ -92,6 +93,7 @@ class Attachment:
         self.account = ExecutorAccount(DynamicAllocation(1, settings.max_executors))
         self.cpu_s: float | None = None
         self.jvm_cpu_s: float | None = None
+        self.gauges = SparkGauges(SparkJvm(spark))
         self.advised = threading.Event()
         self._stop = threading.Event()
         self._life = threading.Event()
@@ -120,6 +122,7 @@ class Attachment:
         self._stop.set()
         self._life.set()
         self._thread.join(timeout=30)
+        self.gauges.close()
         self.spark.streams.removeListener(self.listener)
         if self.account.seconds:
             log.info("foretide attach summary %s", self.account.line(self.settings.share))
@@ -224,6 +227,7 @@ class Attachment:
             self.advised.set()
         journal.append(decision)
         learned.note(decision)
+        self.gauges.note(decision)
 
 
 def readable(path: Path, planner: Planner) -> Path:

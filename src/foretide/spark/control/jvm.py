@@ -1,5 +1,5 @@
 """The one seam to Spark's JVM that is not public API: executors, task metrics of jobs, newest
-offsets of Kafka sources.
+offsets of Kafka sources, gauges of Spark's metrics system.
 
 Everything here returns plain records and is called by nothing else than ``ExecutorPool`` and the
 attached probe, so that a new Spark version is checked in one file. Seen to work from Spark 3.5 to
@@ -208,6 +208,26 @@ class SparkJvm:
             return float(query._jsq.streamingQuery().trigger().intervalMs()) / 1e3
         except Exception:  # another kind of trigger
             return None
+
+    def metric_registry(self) -> Any:
+        """The registry behind Spark's metrics system, which all its sinks report. Read field by
+        field: a call on SparkEnv makes py4j load classes that are not in Spark's jars.
+        """
+        value = self._context
+        for owner, name in (
+            ("SparkContext", "_env"),
+            ("SparkEnv", "metricsSystem"),
+            ("metrics.MetricsSystem", "registry"),
+        ):
+            kind = self._jvm.java.lang.Class.forName(f"org.apache.spark.{owner}")
+            field = kind.getDeclaredField(name)
+            field.setAccessible(True)
+            value = field.get(value)
+        return value
+
+    def gauge(self) -> Any:
+        """A new gauge of the metrics library; ``setValue`` changes what it shows."""
+        return self._jvm.com.codahale.metrics.DefaultSettableGauge(float("nan"))
 
 
 def parsed_offsets(text: str) -> dict[str, int]:

@@ -1,5 +1,5 @@
-"""What every kind of edge must do, on every kind: directories, and Kafka topics with manifests in a
-folder or in a store.
+"""What every kind of edge must do, on every kind: directories, Kafka topics with manifests in a
+folder or in a store, and some readers on each.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from foretide.spark.edge.store import open_store
 from foretide.spark.worker.columns import STAMP, TO
 
 pytestmark = pytest.mark.spark
-KINDS = ("directory", "kafka", "store")
+KINDS = ("directory", "kafka", "store", "mixed")
 SCHEMA = f"id long, text string, {STAMP} double"
 COLUMNS = ("id", "text", STAMP)
 ONE = {"0": Outlet(COLUMNS, ("to.b",))}
@@ -87,7 +87,9 @@ def place(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -
         root: Kept = tmp_path / "edges"
         if request.param == "store":
             root = open_store(f"file://{tmp_path}") / "edges"
-        edges = KafkaEdges(root, topics.servers, {}, lambda: f"t-{tmp_path.name}")
+        on_disk = [("a", "to.b"), ("a", "dead")] if request.param == "mixed" else []
+        prefix = f"t-{tmp_path.name}"
+        edges = KafkaEdges(root, topics.servers, {}, lambda: prefix, on_disk=on_disk)
         edges.prepare({("a", reader): 4 for reader in ("to.b", "to.c", "sink.s", "dead")})
         opened.append(edges)
         return edges
@@ -211,13 +213,20 @@ def test_stamps_of_what_was_written_are_exact(place: Place) -> None:
     assert output.stamps(staging, {}) is None
 
 
-def pipeline(edges: Kafka | None, events: int, store: str | None = None) -> Pipeline:
-    """Keys, named outputs, a predicate, a loop, a stateful count, dead letters, a writer."""
+def pipeline(
+    edges: Kafka | None, events: int, store: str | None = None, single: Kafka | None = None
+) -> Pipeline:
+    """Keys, named outputs, a predicate, a loop, a stateful count, dead letters, a writer. With
+    ``single``, two of its edges are on Kafka.
+    """
     p = Pipeline("parts", trigger_s=0.3, edges=edges, store=store)
     load = Load("burst", np.array([float(events)]), 0.01)
     p.source("events", Generator(load, max_events_per_batch=events // 3, keys=5))
 
-    @p.operator(inputs=["events", "again"], schema="id long, key long, rounds long, value double")
+    @p.operator(
+        inputs=["events", "again"], schema="id long, key long, rounds long, value double",
+        edges={"again": single} if single else None,
+    )  # fmt: skip
     def enter(event: dict[str, Any]) -> dict[str, Any]:
         rounds = int(event["value"]) if event["value"] and event["value"] >= 1 else 0
         return {"id": event["id"], "key": event["key"], "rounds": rounds, "value": 0.0}
@@ -241,7 +250,7 @@ def pipeline(edges: Kafka | None, events: int, store: str | None = None) -> Pipe
     def count(frame: DataFrame) -> DataFrame:
         return frame.groupBy("key").agg(sf.count("*").alias("n"))
 
-    @p.batches(inputs={"split:done": "key < 3"}, max_replicas=2)
+    @p.batches(inputs={"split:done": "key < 3"}, max_replicas=2, edges=single)
     def low(batch: Any) -> Any:
         return batch
 
@@ -261,7 +270,12 @@ def test_a_pipeline_of_every_part_counts_each_event_once_over_restarts(
     store = f"file://{tmp_path / 'store'}" if kind == "store" else None
     if kind != "directory":
         edges = kafka(request.getfixturevalue("topics").servers)
-    declared = pipeline(edges, events, store)
+    if kind == "mixed":
+        declared = pipeline(None, events, single=edges)
+        assert declared.edge("split", "low") == declared.edge("again", "enter") == edges
+        assert declared.edge("enter", "split") is declared.edge("split", "count") is None
+    else:
+        declared = pipeline(edges, events, store)
     written: set[tuple[int, int]] = set()
     declared.sink(
         "all", "split:done", lambda f, batch: written.update((r.id, r.key) for r in f.collect())

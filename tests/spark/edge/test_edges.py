@@ -61,7 +61,7 @@ def test_empty_files_are_dropped_and_counts_are_exact(outbox: Outbox) -> None:
 
 def test_shared_files_outlive_the_first_reader(outbox: Outbox, tmp_path: Path) -> None:
     deliver(outbox, 0, [3])
-    share(outbox.folder(0) / "to.b", [outbox.folder(0) / "to.c"])
+    share((outbox.folder(0) / "to.b").iterdir(), [outbox.folder(0) / "to.c"])
     discard(outbox, 0)
     assert not (outbox.folder(0) / "to.b").exists()
     assert len(list((outbox.folder(0) / "to.c").iterdir())) == 1

@@ -4,8 +4,6 @@ S3 itself: a pipeline ends in the middle, and goes on from the bucket on another
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
 import sys
 import time
@@ -14,12 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from stores import check_two_lives
 
 from foretide.demo.broker import Broker, free_port
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 MOTO = "moto[server,s3]==5.2.5"
-SCRIPT = Path(__file__).with_name("on_s3.py")
+SDK = "2.35.4"
+PACKAGES = (
+    "org.apache.hadoop:hadoop-aws:3.5.0",
+    *(f"software.amazon.awssdk:{part}:{SDK}" for part in ("s3", "s3-transfer-manager", "sts")),
+)
 LIMIT_S = 120.0
 
 
@@ -53,24 +56,19 @@ def test_a_pipeline_goes_on_from_the_bucket_alone(
     own_broker: Broker, endpoint: str, tmp_path: Path
 ) -> None:
     environment = {
-        **os.environ,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_REGION": "us-east-1",
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ALLOW_HTTP": "true",
-        "PYSPARK_PYTHON": sys.executable,
     }
-    lives = [("one", "some", 9), ("two", "all", 0)]
-    for folder, how_much, ended in lives:
-        arguments = [str(tmp_path / folder), own_broker.servers, endpoint, how_much]
-        done = subprocess.run(
-            [sys.executable, str(SCRIPT), *arguments],
-            env=environment, capture_output=True, text=True, timeout=500, check=False,
-        )  # fmt: skip
-        assert done.returncode == ended, done.stderr[-3000:]
-    seen = json.loads(done.stdout.strip().splitlines()[-1])
-    assert seen["ids"] == list(range(200))
-    assert seen["counted"] == 200
-    local = {f.name for f in (tmp_path / "two").iterdir()}
-    assert not local & {"edges", "checkpoints", "replicas.json", "pipeline.json", "kafka.json"}
+    settings = {
+        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.jars.excludes": "software.amazon.awssdk:bundle",
+        "spark.hadoop.fs.s3a.endpoint": endpoint,
+        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+        "spark.hadoop.fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
+        "spark.hadoop.fs.s3a.change.detection.mode": "none",
+    }
+    check_two_lives(tmp_path, own_broker.servers, "s3a://kept/clicks", settings, environment)

@@ -5,18 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark import Pipeline, kafka
+from foretide.spark.edge.hadoop import open_hadoop
+from foretide.spark.edge.inbox import Inbox
 from foretide.spark.edge.protocol import Manifest, Position
-from foretide.spark.edge.store import StorePath, open_store, place_at
+from foretide.spark.edge.store import StorePath, address_for_readers, open_store, place_at
 from foretide.spark.edge.stored import StoredBatches
 from foretide.spark.run.folder import RunFolder
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> StorePath:
-    return open_store(f"file://{tmp_path / 'store'}")
+@pytest.fixture(params=["objects", pytest.param("hadoop", marks=pytest.mark.spark)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> StorePath:
+    """An object store, and a file system that Spark's JVM opens."""
+    url = f"file://{tmp_path / 'store'}"
+    if request.param == "hadoop":
+        return open_hadoop(url, request.getfixturevalue("spark"), tmp_path / "copy")
+    return open_store(url)
 
 
 def deliver(batches: StoredBatches, batch: int, **events: int) -> None:
@@ -108,6 +115,33 @@ def test_replicas_and_identity_outlive_the_drivers_folder(tmp_path: Path) -> Non
     with pytest.raises(InvalidConfig, match="belongs to pipeline 'p'"):
         other.started_at("q")
     other.release()
+
+
+@pytest.mark.spark
+def test_readers_without_a_jvm_see_what_is_in_a_hadoop_file_system(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    url = f"file://{tmp_path / 'store'}"
+    store = open_hadoop(url, spark, tmp_path / "copy")
+    batches = StoredBatches(store / "edges" / "a")
+    deliver(batches, 0, b=5)
+    deliver(batches, 1, b=7)
+    reader = Inbox(place_at(address_for_readers(store / "edges")), "b", ["a"])
+    assert reader.advance(reader.start(), 100) == {"a": "1.1"}
+    again = open_hadoop(url, spark, tmp_path / "other machine")
+    reader = Inbox(place_at(address_for_readers(again / "edges")), "b", ["a"])
+    found = reader.between(reader.start(), {"a": "1.1"})["a"]
+    assert [piece.events for piece in found] == [5, 7]
+    (again / "edges" / "a" / "b-0.json").unlink()
+    assert [piece.events for piece in reader.pieces("a", Position())] == [7]
+
+
+@pytest.mark.spark
+def test_a_file_system_that_spark_does_not_know_is_a_sentence(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidConfig, match=r'"nope".* the keys in Spark\'s spark\.hadoop'):
+        open_store("nope://x", spark, tmp_path / "copy")
 
 
 def test_a_store_that_cannot_be_used_is_a_sentence() -> None:

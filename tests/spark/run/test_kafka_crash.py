@@ -1,32 +1,37 @@
-"""Edges on Kafka: the driver, its Python workers and the broker are killed at seeded moments; every
-event reaches the sinks exactly once.
+"""Events from a Kafka topic over every kind of edge: the driver, its Python workers and the broker
+are killed at seeded moments; every event reaches the sinks exactly once.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from broker import Topics
 
 from foretide.demo.broker import Broker
 from foretide.spark.edge.kafka import prefix_in
 from foretide.spark.edge.kafka_client import client_config, topic_name
-from foretide.spark.edge.kafka_tasks import Place, Slice, read_slices
+from foretide.spark.edge.kafka_read import read_slices
+from foretide.spark.edge.kafka_records import Place, Slice
 from foretide.spark.edge.outbox import Outbox
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 EVENTS = 400
 LIMIT_S = 240.0
 PAUSE_S = 0.01
-KILLS = ("driver", "workers", "driver and broker")
+KILLS = ("driver", "workers", "broker", "driver and broker", "driver")
 
 
 def steps(path: Path) -> int:
@@ -41,12 +46,12 @@ def steps(path: Path) -> int:
 class Life:
     """One process of the pipeline, in a session of its own."""
 
-    def __init__(self, path: Path, servers: str) -> None:
+    def __init__(self, path: Path, servers: str, topic: str, edges: str) -> None:
         script = str(Path(__file__).with_name("killable.py"))
         self.path = path
         with open(path / "log", "ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, script, str(path / "run"), servers],
+                [sys.executable, script, str(path / "run"), servers, topic, edges],
                 start_new_session=True, stdout=log, stderr=log,
             )  # fmt: skip
 
@@ -98,40 +103,60 @@ def _session(leader: int) -> dict[int, tuple[int, str]]:
     return alive
 
 
-def delivered_ids(path: Path, servers: str) -> list[int]:
-    """The ids in both sinks, read with the client from the places that manifests name."""
-    prefix, schema = prefix_in(path, "killable", None), pa.schema([("id", pa.int64())])
-    config, ids = client_config(servers, {}), list[int]()
+def delivered_ids(path: Path, servers: str, edges: str) -> list[int]:
+    """The ids in both sinks: in the files of the output, or read with the client from the places
+    that manifests name.
+    """
+    ids = list[int]()
     for name in ("left", "right"):
-        outbox, folder = Outbox(path / "edges" / name), f"sink.from_{name}"
-        slices = [
-            Slice(topic_name(prefix, name, folder), Place.parse(place), 0, events)
-            for batch in outbox.batches()
-            for place, events in outbox.manifest(batch).files.get(folder, ())
-        ]
-        for found in read_slices(config, slices, schema) if slices else ():
-            ids += found.column("id").to_pylist()
+        if edges == "kafka":
+            ids += _in_topic(path, servers, name)
+            continue
+        for file in (path / "output" / f"from_{name}").glob("*.parquet"):
+            ids += pq.ParquetFile(file).read(columns=["id"])["id"].to_pylist()
     return ids
 
 
+def _in_topic(path: Path, servers: str, name: str) -> list[int]:
+    prefix, schema = prefix_in(path, "killable", None), pa.schema([("id", pa.int64())])
+    outbox, folder = Outbox(path / "edges" / name), f"sink.from_{name}"
+    slices = [
+        Slice(topic_name(prefix, name, folder), Place.parse(place), 0, events)
+        for batch in outbox.batches()
+        for place, events in outbox.manifest(batch).files.get(folder, ())
+    ]
+    found = read_slices(client_config(servers, {}), slices, schema) if slices else ()
+    return [i for batch in found for i in batch.column("id").to_pylist()]
+
+
+def restart(broker: Broker) -> None:
+    broker.kill()
+    broker.start()
+
+
+@pytest.mark.parametrize("edges", ["directory", "kafka", "mixed"])
 def test_every_event_arrives_once_after_kills_of_driver_workers_and_broker(
-    own_broker: Broker, tmp_path: Path
+    own_broker: Broker, tmp_path: Path, edges: str
 ) -> None:
-    moments = np.random.default_rng(20261116).integers(2, 9, size=len(KILLS))
+    topics = Topics(own_broker.servers)
+    topic = topics.create("in", 3)
+    topics.send(topic, [json.dumps({"id": i}) for i in range(EVENTS)])
+    start = partial(Life, tmp_path, own_broker.servers, topic, edges)
+    moments = np.random.default_rng(20261116).integers(2, 7, size=len(KILLS))
+    life = start()
     for kind, moment in zip(KILLS, moments, strict=True):
-        life = Life(tmp_path, own_broker.servers)
         life.after(int(moment))
         if kind == "workers":
             assert life.kill_workers() > 0
             life.settle()
-        if kind == "driver and broker":
-            own_broker.kill()
+        if kind == "broker":  # and the pipeline waits
+            restart(own_broker)
+            life.settle()
         life.kill()
         if kind == "driver and broker":
-            own_broker.start()
-    life = Life(tmp_path, own_broker.servers)
+            restart(own_broker)
+        life = start()
     life.after(2)
-    own_broker.kill()  # and the pipeline waits
-    own_broker.start()
+    restart(own_broker)
     assert life.process.wait(LIMIT_S) == 0, life.last_words()
-    assert sorted(delivered_ids(tmp_path / "run", own_broker.servers)) == list(range(EVENTS))
+    assert sorted(delivered_ids(tmp_path / "run", own_broker.servers, edges)) == list(range(EVENTS))

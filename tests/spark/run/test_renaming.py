@@ -89,8 +89,9 @@ def test_a_rename_that_a_crash_cut_off_is_finished(folder: Path) -> None:
 
 
 def test_operators_whose_edges_are_topics_keep_their_names(folder: Path) -> None:
+    (folder / "kafka.json").write_text('{"prefix": "p"}')
     declared = {"first": None, "centre": "middle", "last": None}
     with pytest.raises(InvalidConfig, match="'centre' cannot take over from 'middle': the topics"):
-        check_names(folder, declared, topics=True)
+        check_names(folder, declared)
     assert (folder / "checkpoints" / "middle").is_dir()
-    check_names(folder, {"first": None, "middle": "before", "last": None}, topics=True)
+    check_names(folder, {"first": None, "middle": "before", "last": None})

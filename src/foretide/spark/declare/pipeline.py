@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 Inputs = str | Sequence[str] | Mapping[str, str | None]
 Kind = Literal["events", "batches", "frame"]
+EdgeKind = Kafka | Literal["directory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,9 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One declared operator."""
+    """One declared operator. ``edges`` says what its incoming edges are, all of them or by
+    producer, where they are not what the pipeline declares.
+    """
 
     name: str
     kind: Kind
@@ -69,6 +72,7 @@ class Step:
     stateful: bool | None = None
     output_mode: Literal["append", "update"] = "append"
     formerly: str | None = None
+    edges: EdgeKind | Mapping[str, EdgeKind] | None = None
 
     def new_grouping(self, otherwise: str = "shuffle") -> Grouping:
         """The grouping of this operator: its own, by key when it has one, else the pipeline's
@@ -228,8 +232,9 @@ class Pipeline:
 
         ``schema`` describes what it gives (default: the same columns as it takes). With named
         ``outputs`` (a schema each) it gives pairs ``(output, dict)``. Settings: min_replicas,
-        max_replicas, key, cost, grouping, on_error, formerly (its name in
-        earlier runs).
+        max_replicas, key, cost, grouping, on_error, formerly (its name in earlier runs), edges
+        (what its incoming edges are: ``kafka(servers)`` or ``"directory"``, or one of these by
+        input).
         """
         return self._declare("events", inputs, schema, outputs, name, settings)
 
@@ -284,6 +289,7 @@ class Pipeline:
             "stateful",
             "output_mode",
             "formerly",
+            "edges",
         )
         for setting in settings:
             if setting not in valid:
@@ -311,6 +317,7 @@ class Pipeline:
             if outputs:
                 given = {output: outputs[output] for output in outputs}
             step = Step(called, kind, function, _inputs(called, inputs), given, **settings)
+            _check_edges(step)
             Operator(called, (), step.min_replicas, step.max_replicas)
             self.steps[called] = step
             return function
@@ -337,6 +344,22 @@ class Pipeline:
             raise InvalidConfig(
                 f"pipeline '{self.name}' already has a part named '{name}': names must differ"
             )
+
+    def edge(self, producer: str, reader: str) -> Kafka | None:
+        """The Kafka cluster between an operator and one of its readers; None: a directory. Sinks
+        and dead letters are what the pipeline declares.
+
+        >>> from foretide.spark import kafka
+        >>> p = Pipeline("words")
+        >>> _ = p.operator("a", name="b", edges={"a": kafka("broker:9092")})(lambda e: e)
+        >>> p.edge("a", "b").servers, p.edge("b", "sink")
+        ('broker:9092', None)
+        """
+        declared = self.steps[reader].edges if reader in self.steps else None
+        if isinstance(declared, Mapping):
+            declared = declared.get(producer)
+        kind = self.edges if declared is None else declared
+        return kind if isinstance(kind, Kafka) else None
 
     def topology(self) -> Topology:
         """The graph of operators, checked. Sources and sinks are not vertices: an operator that
@@ -385,6 +408,25 @@ class Pipeline:
             raise InvalidConfig(
                 f"'{reader}' reads output '{given.output}' of '{given.producer}', which does not "
                 f"exist; {hint}"
+            )
+
+
+def _check_edges(step: Step) -> None:
+    """InvalidConfig when what a step says of its edges is not about them."""
+    declared = step.edges
+    by_producer = declared if isinstance(declared, Mapping) else {}
+    producers = [i.producer for i in step.inputs]
+    for producer in by_producer:
+        if producer not in producers:
+            raise InvalidConfig(
+                f"operator '{step.name}': edges names '{producer}', which is not among its inputs: "
+                f"{', '.join(producers)}"
+            )
+    kinds = by_producer.values() if isinstance(declared, Mapping) else [declared]
+    for kind in kinds:
+        if kind is not None and kind != "directory" and not isinstance(kind, Kafka):
+            raise InvalidConfig(
+                f"operator '{step.name}': an edge is kafka(servers) or 'directory', not {kind!r}"
             )
 
 

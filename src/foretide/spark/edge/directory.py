@@ -39,7 +39,7 @@ class DirectoryOutput(Outbox):
             written = data / f"{TO}={key}" if routed else data
             if written.is_dir() and (held := tidy(written)):
                 first, *others = outlet.folders
-                share(written, [staging / o for o in others])
+                share(written.iterdir(), [staging / o for o in others])
                 move(written, staging / first)
                 files.update(dict.fromkeys(outlet.folders, held))
         shutil.rmtree(data, ignore_errors=True)
@@ -61,6 +61,8 @@ class DirectoryOutput(Outbox):
 
 class DirectoryInput(Inbox):
     """An inbox that Spark reads."""
+
+    on_disk: ClassVar[bool] = True
 
     def frame(
         self, spark: SparkSession, schema: StructType, pieces: Sequence[Piece], tasks: int = 1

@@ -6,6 +6,9 @@ file for every chunk (a Kafka record with many events). The file's name is the c
 offset and attempt. The folder appears by one rename, so a batch is delivered or not, whatever was
 appended to the topics before. One topic per reader (consumer, sink or dead letters).
 
+Single readers may be on disk instead (``Topics.on_disk``): the same tasks then write their events
+to files of the batch's folder. A piece's name says which it is, so a reader takes both.
+
 Records that a consumer's committed batches have read are deleted; topics made here keep all others
 for ever.
 """
@@ -14,8 +17,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
 
@@ -31,22 +35,19 @@ from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.model import Array
 from foretide.spark.edge.inbox import Inbox
 from foretide.spark.edge.kafka_client import Cluster, client_config, topic_name
-from foretide.spark.edge.kafka_tasks import (
+from foretide.spark.edge.kafka_read import read_slices
+from foretide.spark.edge.kafka_records import Config, Place, Slice, evenly
+from foretide.spark.edge.kafka_write import (
     CHUNK_EVENTS,
     PLACES_DDL,
-    Config,
     Outgoing,
-    Place,
-    Slice,
     Writing,
-    evenly,
     produce,
-    read_slices,
     unpacked,
 )
-from foretide.spark.edge.outbox import Outbox
+from foretide.spark.edge.outbox import Outbox, share
 from foretide.spark.edge.protocol import Durability, File, Outlet, Piece, Position
-from foretide.spark.edge.source import EdgeDataSource, edge_stream
+from foretide.spark.edge.source import EdgeDataSource, edge_stream, read_files
 from foretide.spark.edge.store import Place as Kept
 from foretide.spark.edge.store import StorePath, replace
 from foretide.spark.edge.stored import StoredBatches
@@ -59,11 +60,16 @@ WARN_S = 60.0
 
 
 class Topics:
-    """Which topic holds what: names, partitions, retention. Shared by all edges of a pipeline."""
+    """Which topic holds what: names, partitions, retention. Shared by all edges of a pipeline.
+    ``on_disk`` are the (operator, reader) pairs that have no topic.
+    """
 
-    def __init__(self, cluster: Cluster, prefix: str) -> None:
+    def __init__(
+        self, cluster: Cluster, prefix: str, on_disk: Collection[tuple[str, str]] = ()
+    ) -> None:
         self.cluster = cluster
         self.prefix = prefix
+        self.on_disk = frozenset(on_disk)
         self.partitions: dict[str, int] = {}
         self._retention_s: dict[str, float | None] = {}
         self._taken: dict[str, Position] = {}
@@ -102,6 +108,15 @@ class Topics:
         )
 
 
+def is_file(name: str) -> bool:
+    """Whether a piece is a file, not a record.
+
+    >>> is_file("edges/a/b-0/to.b/5f00c2-00000.parquet"), is_file("edges/a/b-0/to.b/3-120-5f00c2")
+    (True, False)
+    """
+    return name.endswith(".parquet")
+
+
 def chunk_of(topics: Topics, path: str, events: int) -> Chunk:
     """The chunk that a file of an outbox stands for."""
     file = Path(path)
@@ -118,26 +133,32 @@ class KafkaOutput(Outbox):
     def _begin(self, topics: Topics) -> None:
         self._topics = topics
         self._fresh: list[Row] = []
-        self._written: list[Row] = []
+        self._written: dict[str, list[Row]] = {}
 
     def write(
         self, frame: DataFrame, outlets: Mapping[str, Outlet], staging: Path, per_file: int
     ) -> None:
-        outgoing = {
-            key: Outgoing(
-                outlet.columns,
-                {t: self._topics.partitions[t] for t in map(self._topic, outlet.folders)},
-            )
-            for key, outlet in outlets.items()
-        }
         batch = int(staging.name.rpartition("-")[2])
         per_chunk = min(CHUNK_EVENTS, per_file or CHUNK_EVENTS)
+        outgoing = {key: self._outgoing(key, o, staging) for key, o in outlets.items()}
         config = self._topics.cluster.config
-        writing = Writing(config, self.root.name, batch, outgoing, per_chunk)
+        writing = Writing(config, self.root.name, batch, outgoing, per_chunk, per_file)
         self._fresh = frame.mapInArrow(produce(writing), PLACES_DDL).collect()
 
+    def _outgoing(self, key: str, outlet: Outlet, staging: Path) -> Outgoing:
+        topics = [self._topic(f) for f in outlet.folders if not self.on_disk(f)]
+        folder = None
+        if len(topics) < len(outlet.folders):
+            folder = staging / "data" / key
+            folder.mkdir(parents=True, exist_ok=True)
+        partitions = {t: self._topics.partitions[t] for t in topics}
+        return Outgoing(outlet.columns, partitions, None if folder is None else str(folder))
+
+    def on_disk(self, folder: str) -> bool:
+        return (self.root.name, folder) in self._topics.on_disk
+
     def stage(self, batch: int) -> Path:
-        self._fresh, self._written = [], []
+        self._fresh, self._written = [], {}
         return super().stage(batch)
 
     def release(self, batch: int, folder: str) -> None:
@@ -150,24 +171,37 @@ class KafkaOutput(Outbox):
 
     def collect(self, outlets: Mapping[str, Outlet], staging: Path) -> dict[str, tuple[File, ...]]:
         files: dict[str, tuple[File, ...]] = {}
-        for outlet in outlets.values():
+        for key, outlet in outlets.items():
+            written = [r for r in self._fresh if r.channel == key]
             for folder in outlet.folders:
-                topic = self._topic(folder)
-                held = [(str(r.place), int(r.events)) for r in self._fresh if r.topic == topic]
+                held = self._held(folder, written)
                 if held:
-                    (staging / folder).mkdir(exist_ok=True)
-                    for name, _ in held:
-                        (staging / folder / name).touch()
-                    files[folder] = tuple(held)
-        self._written += self._fresh
+                    self._place(staging, folder, key, [str(r.place) for r in held])
+                    files[folder] = tuple((str(r.place), int(r.events)) for r in held)
+                    self._written.setdefault(folder, []).extend(held)
+        shutil.rmtree(staging / "data", ignore_errors=True)
         self._fresh = []
         return files
+
+    def _held(self, folder: str, rows: Sequence[Row]) -> list[Row]:
+        """What was written for one reader."""
+        topic = None if self.on_disk(folder) else self._topic(folder)
+        return [r for r in rows if r.topic == topic]
+
+    def _place(self, staging: Path, folder: str, key: str, names: Sequence[str]) -> None:
+        """Put the files of one reader, or the empty files that stand for records, in its folder."""
+        (staging / folder).mkdir(exist_ok=True)
+        if self.on_disk(folder):
+            share([staging / "data" / key / name for name in names], [staging / folder])
+            return
+        for name in names:
+            (staging / folder / name).touch()
 
     def stamps(
         self, staging: Path, files: Mapping[str, Sequence[File]]
     ) -> tuple[Array, float, float] | None:
         for folder in files:
-            rows = [r for r in self._written if r.topic == self._topic(folder)]
+            rows = self._written[folder]
             stamps = np.concatenate([unpacked(r.stamps) for r in rows])
             count = float(sum(r.events for r in rows))
             return summary(stamps), count, float(sum(r.stamp_sum or 0.0 for r in rows))
@@ -177,15 +211,15 @@ class KafkaOutput(Outbox):
         self, spark: SparkSession, schema: StructType, folder: str, batch: int | None = None
     ) -> DataFrame | None:
         batches = self.batches() if batch is None else [batch]
-        chunks = [
-            chunk_of(self._topics, str(self.folder(b) / folder / name), events)
+        pieces = [
+            (str(self.folder(b) / folder / name), events)
             for b in batches
             if self.holds(b, folder)
             for name, events in self.manifest(b).files.get(folder, ())
         ]
-        if not chunks and batch is not None:
+        if not pieces and batch is not None:
             return None
-        return _frame(spark, self._topics.cluster.config, schema, evenly(chunks, 1))
+        return _frame(spark, self._topics, schema, pieces, 1)
 
 
 class StoredKafkaOutput(StoredBatches, KafkaOutput):  # type: ignore[misc]
@@ -196,7 +230,7 @@ class StoredKafkaOutput(StoredBatches, KafkaOutput):  # type: ignore[misc]
         self._begin(topics)
 
     def stage(self, batch: int) -> Path:
-        self._fresh, self._written = [], []
+        self._fresh, self._written = [], {}
         return StoredBatches.stage(self, batch)
 
     def release(self, batch: int, folder: str) -> None:
@@ -206,13 +240,15 @@ class StoredKafkaOutput(StoredBatches, KafkaOutput):  # type: ignore[misc]
 
 
 def _ends(files: Sequence[File]) -> dict[int, int]:
-    """The offset after the last of some chunks, per partition.
+    """The offset after the last of some chunks, per partition; files have none.
 
-    >>> _ends([("0-7-x", 10), ("0-9-y", 10), ("1-3-x", 5)])
+    >>> _ends([("0-7-x", 10), ("0-9-y", 10), ("1-3-x", 5), ("x-00000.parquet", 5)])
     {0: 10, 1: 4}
     """
     ends: dict[int, int] = {}
     for name, _ in files:
+        if is_file(name):
+            continue
         place = Place.parse(name)
         ends[place.partition] = max(ends.get(place.partition, 0), place.offset + 1)
     return ends
@@ -227,10 +263,14 @@ class KafkaInput(Inbox):
         super().__init__(edges, consumer, producers)
         self._topics = topics
 
+    @property
+    def on_disk(self) -> bool:
+        return all((p, self._folder) in self._topics.on_disk for p in self.producers)
+
     def between(self, start: Mapping[str, str], end: Mapping[str, str]) -> dict[str, list[Piece]]:
         pieces = super().between(start, end)
         for producer, held in pieces.items():
-            if held:
+            if held and not is_file(held[0].name):
                 topic = self._topics.name(producer, self._folder)
                 self._topics.check_age(topic, held[0].delivered_at)
         return pieces
@@ -254,8 +294,7 @@ class KafkaInput(Inbox):
     def frame(
         self, spark: SparkSession, schema: StructType, pieces: Sequence[Piece], tasks: int = 1
     ) -> DataFrame:
-        chunks = [chunk_of(self._topics, p.name, p.events) for p in pieces]
-        return _frame(spark, self._topics.cluster.config, schema, evenly(chunks, tasks))
+        return _frame(spark, self._topics, schema, [(p.name, p.events) for p in pieces], tasks)
 
     def stream(
         self, spark: SparkSession, schema: StructType, limit_file: Path, pause_s: float
@@ -265,6 +304,21 @@ class KafkaInput(Inbox):
 
 
 def _frame(
+    spark: SparkSession, topics: Topics, schema: StructType, pieces: Sequence[File], tasks: int
+) -> DataFrame:
+    """The events of some pieces, records and files."""
+    files = [name for name, _ in pieces if is_file(name)]
+    chunks = [chunk_of(topics, name, events) for name, events in pieces if not is_file(name)]
+    if not files:
+        return _record_frame(spark, topics.cluster.config, schema, evenly(chunks, tasks))
+    frame = spark.read.schema(schema).parquet(*files)
+    if chunks:
+        records = _record_frame(spark, topics.cluster.config, schema, evenly(chunks, tasks))
+        frame = frame.union(records)
+    return frame
+
+
+def _record_frame(
     spark: SparkSession, config: Config, schema: StructType, shares: list[list[Slice]]
 ) -> DataFrame:
     """Some slices of chunks as a DataFrame with one partition per share."""
@@ -285,12 +339,16 @@ def _stream_kind(config: Config, prefix: str) -> type[EdgeDataSource]:
     """
 
     def read(paths: Sequence[tuple[str, int]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        yield from read_files([p for p in paths if is_file(p[0])], schema)
         slices = []
         for path, events in paths:
+            if is_file(path):
+                continue
             file = Path(path)
             topic = topic_name(prefix, file.parts[-4], file.parts[-2].removeprefix("to."))
             slices.append(Slice(topic, Place.parse(file.name), 0, events))
-        yield from read_slices(config, slices, schema)
+        if slices:
+            yield from read_slices(config, slices, schema)
 
     digest = hashlib.sha256(repr((prefix, config)).encode()).hexdigest()[:12]
     name = f"foretide-edge-{digest}"
@@ -302,11 +360,10 @@ def _stream_kind(config: Config, prefix: str) -> type[EdgeDataSource]:
 
 
 class KafkaEdges:
-    """All edges of a pipeline on one cluster; ``root`` is for manifests: a folder of the driver, or
-    a place in a store.
+    """All edges of a pipeline on one cluster, but for the (operator, reader) pairs ``on_disk``.
+    ``root`` is for manifests, and the files of those: a folder of the driver, which executors see
+    where there are files, or a place in a store.
     """
-
-    shares_disk = False
 
     def __init__(
         self,
@@ -315,16 +372,24 @@ class KafkaEdges:
         options: Mapping[str, str],
         prefix: Callable[[], str],
         durability: Durability = "process",
+        on_disk: Collection[tuple[str, str]] = (),
     ) -> None:
         self.root = root
         self.durability: Durability = durability
         cluster = Cluster(client_config(servers, options))
         cluster.topics()  # nothing is written down before a broker has answered
-        self.topics = Topics(cluster, prefix())
+        self.topics = Topics(cluster, prefix(), on_disk)
+
+    @property
+    def shares_disk(self) -> bool:
+        return bool(self.topics.on_disk)
 
     def prepare(self, readers: Mapping[tuple[str, str], int]) -> None:
-        """Make or check the topic of every (operator, reader) with so many partitions at least."""
-        self.topics.ensure({self.topics.name(*reader): n for reader, n in readers.items()})
+        """Make or check the topic of every (operator, reader) that has one, with so many partitions
+        at least.
+        """
+        topics = {r: n for r, n in readers.items() if r not in self.topics.on_disk}
+        self.topics.ensure({self.topics.name(*reader): n for reader, n in topics.items()})
         self.topics.cluster.watch()
 
     def output(self, operator: str) -> KafkaOutput:
@@ -340,14 +405,16 @@ class KafkaEdges:
         self.topics.cluster.close()
 
 
-def prefix_in(folder: Kept, pipeline: str, prefix: str | None) -> str:
+def prefix_in(folder: Kept, pipeline: str, prefix: str | None, sinks: str = "kafka") -> str:
     """What the names of this folder's topics begin with: the user's choice, or a name that no other
-    folder's pipeline has. A folder keeps to what it began with.
+    folder's pipeline has. A folder keeps to what it began with, also in what its ``sinks`` are
+    (``"kafka"`` or ``"directory"``); single edges may change.
     """
     file = folder / "kafka.json"
     if file.exists():
         try:
-            kept = msgspec.json.decode(file.read_bytes(), type=dict[str, str])["prefix"]
+            begun = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+            kept = begun["prefix"]
         except (msgspec.DecodeError, KeyError) as error:
             raise PipelineFailed(
                 f"{file} cannot be read ({error}): restore it, or start in another directory"
@@ -357,9 +424,14 @@ def prefix_in(folder: Kept, pipeline: str, prefix: str | None) -> str:
                 f"the edges in {folder} are topics named {kept}.*, not {prefix}.*: choose another "
                 "directory"
             )
+        if begun.get("sinks", "kafka") != sinks:
+            raise InvalidConfig(
+                f"the sinks in {folder} are on {begun.get('sinks', 'kafka')}, not on {sinks}: "
+                "declare the pipeline's edges as before, or choose another directory"
+            )
         return kept
     if (folder / "edges").exists():
         raise InvalidConfig(f"the edges in {folder} are directories: choose another directory")
     chosen = prefix or topic_name("foretide", pipeline, uuid4().hex[:8])
-    replace(file, msgspec.json.encode({"prefix": chosen}))
+    replace(file, msgspec.json.encode({"prefix": chosen, "sinks": sinks}))
     return chosen

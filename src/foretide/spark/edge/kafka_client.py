@@ -16,7 +16,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType  # type: ignore[attr-defined]
 
 from foretide.errors import InvalidConfig, PipelineFailed
-from foretide.spark.edge.kafka_tasks import Config
+from foretide.spark.edge.kafka_records import Config
 
 log = logging.getLogger(__name__)
 ANSWER_S = 8.0

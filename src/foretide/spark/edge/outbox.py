@@ -190,6 +190,10 @@ class Outbox:
             elif any(name.startswith("to.") for name in held):
                 self._open.insert(len(self._open) - 1, batch)
 
+    def on_disk(self, folder: str) -> bool:
+        """Whether one reader's events are files in its folder."""
+        return True
+
     def holds(self, batch: int, folder: str) -> bool:
         """Whether a reader's part of a delivered batch is still to be had."""
         return (self.folder(batch) / folder).is_dir()
@@ -222,13 +226,14 @@ def tidy(folder: Path) -> tuple[File, ...]:
     return tuple(kept)
 
 
-def share(folder: Path, others: Iterable[Path]) -> None:
+def share(files: Iterable[Path], others: Iterable[Path]) -> None:
     """Give the same files to more readers: hard links, so each reader removes its own; copies where
     links are not possible.
     """
+    held = list(files)
     for other in others:
         other.mkdir(exist_ok=True)
-        for file in folder.iterdir():
+        for file in held:
             try:
                 os.link(file, other / file.name)
             except OSError:

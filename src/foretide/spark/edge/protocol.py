@@ -161,6 +161,11 @@ class Input(Protocol):
 
     producers: tuple[str, ...]
 
+    @property
+    def on_disk(self) -> bool:
+        """Whether all its pieces are Parquet files that executors can read."""
+        ...
+
     def start(self) -> dict[str, str]:
         """Offsets before the first event of every producer."""
         ...

@@ -26,7 +26,7 @@ from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
 from foretide.spark.edge.inbox import Inbox
-from foretide.spark.edge.store import StorePath, place_at
+from foretide.spark.edge.store import StorePath, address_for_readers, place_at
 from foretide.spark.worker.planning import end_quietly
 
 ReadPieces = Callable[[Sequence[tuple[str, int]], pa.Schema], Iterator[pa.RecordBatch]]
@@ -148,7 +148,7 @@ def edge_stream(
     return (
         spark.readStream.format(kind.name())
         .schema(schema)
-        .option("edges", str(inbox.edges))
+        .option("edges", address_for_readers(inbox.edges))
         .option("consumer", inbox.consumer)
         .option("producers", ",".join(inbox.producers))
         .option("limit_file", str(limit_file))

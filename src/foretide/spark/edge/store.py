@@ -1,11 +1,11 @@
-"""Where a pipeline keeps what must outlive its driver: a folder on a disk, or an object store (S3,
-GCS, Azure) given by its address.
+"""Where a pipeline keeps what must outlive its driver: a folder on a disk, or a store given by its
+address: an object store (S3, GCS, Azure), or a file system of Hadoop's (``hadoop``).
 
 An object store has no rename. Everything here is an object that is created once or replaced whole,
 and both are atomic: a reader finds all of it or nothing. ``create`` refuses an object that is
 there, so of two drivers that deliver the same batch only one succeeds. Addresses are Spark's own
-(``s3a://bucket/clicks``), since Spark keeps its checkpoints there too; keys and endpoints come from
-the environment (``AWS_ACCESS_KEY_ID`` and so on), as for any client of that store.
+(``s3a://bucket/clicks``), since Spark keeps its checkpoints there too; for object stores, keys and
+endpoints come from the environment (``AWS_ACCESS_KEY_ID`` and so on), as for any client of theirs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ from foretide.files import replace_file
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
+    from pyspark.sql import SparkSession
+
+OBJECT_STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "memory", "file")
+"""Kinds of addresses that are not asked through Spark's JVM."""
 
 
 class StorePath:
@@ -46,8 +50,11 @@ class StorePath:
     def __hash__(self) -> int:
         return hash(str(self))
 
+    def _named(self, key: str) -> StorePath:
+        return StorePath(self.url, key)
+
     def __truediv__(self, part: str) -> StorePath:
-        return StorePath(self.url, f"{self.key}/{part}" if self.key else part)
+        return self._named(f"{self.key}/{part}" if self.key else part)
 
     @property
     def name(self) -> str:
@@ -55,7 +62,12 @@ class StorePath:
 
     @property
     def parent(self) -> StorePath:
-        return StorePath(self.url, self.key.rpartition("/")[0])
+        return self._named(self.key.rpartition("/")[0])
+
+    @property
+    def for_readers(self) -> str:
+        """The address at which a process of the driver's machine without a JVM reads the same."""
+        return str(self)
 
     def with_name(self, name: str) -> StorePath:
         return self.parent / name
@@ -132,22 +144,38 @@ def _store(url: str) -> ObjectStore:
     return from_url(url)
 
 
-def open_store(url: str) -> StorePath:
-    """The store at an address, when it answers; InvalidConfig otherwise."""
+def open_store(url: str, spark: SparkSession | None = None, copy: Path | None = None) -> StorePath:
+    """The store at an address, when it answers; InvalidConfig otherwise. A file system of Hadoop's
+    needs the session, and a folder of the driver for a ``copy`` of what is in it.
+    """
     try:
         import obstore
     except ModuleNotFoundError:
         raise missing_extra("kafka", "a store needs obstore") from None
     place = StorePath(url)
     try:
+        if spark is not None and copy is not None and not is_object_store(url):
+            from foretide.spark.edge.hadoop import open_hadoop
+
+            return open_hadoop(url, spark, copy)
         obstore.list_with_delimiter(_store(place.url), None)
     except Exception as error:
         said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        where = "the environment" if is_object_store(url) else "Spark's spark.hadoop.* settings"
         raise InvalidConfig(
             f"the store {url} cannot be used: {said[:300]}. Check the address, the network, and "
-            "the keys in the environment"
+            f"the keys in {where}"
         ) from None
     return place
+
+
+def is_object_store(url: str) -> bool:
+    """Whether an address is one of an object store.
+
+    >>> is_object_store("s3a://bucket/run"), is_object_store("hdfs://namenode:8020/run")
+    (True, False)
+    """
+    return url.partition("://")[0] in OBJECT_STORES
 
 
 def place_at(text: str) -> Place:
@@ -157,6 +185,11 @@ def place_at(text: str) -> Place:
     ('run', 'edges')
     """
     return StorePath(text) if "://" in text else Path(text)
+
+
+def address_for_readers(place: Place) -> str:
+    """The text from which the process that plans a source gets the same place."""
+    return place.for_readers if isinstance(place, StorePath) else str(place)
 
 
 def replace(place: Place, data: bytes, *, durable: bool = False) -> None:

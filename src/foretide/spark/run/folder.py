@@ -11,7 +11,8 @@ Layout::
     edges/ checkpoints/
 
 With a store, ``pipeline.json``, ``replicas.json``, ``service_times.json``, edges and checkpoints
-are there; the folder on the driver's disk holds the rest, and may be lost.
+are there; the folder on the driver's disk holds the rest (and a copy of a store on a Hadoop file
+system), and may be lost.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,6 +33,9 @@ from foretide.spark.edge.directory import DirectoryEdges
 from foretide.spark.edge.protocol import Durability, Edges
 from foretide.spark.edge.store import Place, open_store, replace
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 log = logging.getLogger(__name__)
 
 
@@ -38,13 +43,23 @@ class RunFolder:
     """Owned by one process from construction to ``release``."""
 
     def __init__(
-        self, path: Path | str, durability: Durability = "process", store: str | None = None
+        self,
+        path: Path | str,
+        durability: Durability = "process",
+        store: str | None = None,
+        spark: SparkSession | None = None,
     ) -> None:
         self.path = Path(path).absolute()
-        self.kept: Place = self.path if store is None else open_store(store)
         self.durability = durability
-        self._lock = self._own()
         self.edges: Edges = DirectoryEdges(self.path / "edges", durability)
+        self._lock = self._own()
+        try:
+            self.kept: Place = self.path
+            if store is not None:
+                self.kept = open_store(store, spark, self.path / "store")
+        except BaseException:
+            self.release()
+            raise
 
     def _own(self) -> int:
         if set(str(self.path)) & set("[]{}*?\\"):

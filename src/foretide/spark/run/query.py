@@ -346,7 +346,8 @@ class OperatorQuery:
         """Where the replicas are to sit: nowhere in particular for DataFrame functions, which Spark
         places, and on edges that executors do not read from a disk.
         """
-        able = self.wired.step.kind != "frame" and self._use.folder.edges.shares_disk
+        on_disk = self._use.folder.edges.shares_disk and self.inbox.on_disk
+        able = self.wired.step.kind != "frame" and on_disk
         return self._use.placement.seats(self.name) if able else Seats()
 
     def _run_seated(self, frame: DataFrame, seats: Seats, intake: Intake, run: BatchRun) -> None:

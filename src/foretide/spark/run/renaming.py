@@ -21,13 +21,13 @@ from foretide.spark.edge.store import Place, StorePath
 log = logging.getLogger(__name__)
 
 
-def check_names(path: Place, declared: Mapping[str, str | None], topics: bool = False) -> None:
+def check_names(path: Place, declared: Mapping[str, str | None]) -> None:
     """Rename on disk the operators that ``declared`` maps to a former name; refuse when some
-    operator on disk is gone while another one is new. Edges that are ``topics`` keep their names.
+    operator on disk is gone while another one is new. Edges that are topics keep their names.
     """
     for name, former in declared.items():
         if former is not None and former not in declared and former in _begun(path):
-            if topics or isinstance(path, StorePath):
+            if isinstance(path, StorePath) or (path / "kafka.json").exists():
                 raise InvalidConfig(
                     f"operator '{name}' cannot take over from '{former}': the topics of its edges "
                     f"are named after '{former}'. Keep the name, or start anew in another directory"

@@ -23,7 +23,7 @@ from foretide.model import whole
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Pipeline
 from foretide.spark.declare.wiring import Wired, stamped, wire
-from foretide.spark.edge.directory import DirectoryOutput
+from foretide.spark.edge.outbox import Outbox
 from foretide.spark.edge.protocol import Manifest, Output
 from foretide.spark.edge.recovery import Place, recover
 from foretide.spark.run import channels as outgoing
@@ -84,7 +84,7 @@ class Running:
         self._failure: PipelineFailed | None = None
         self._stopping = threading.Event()
         self._changing = threading.Lock()  # replicas and their file change together
-        self.folder = RunFolder(path, pipeline.durability, pipeline.store)
+        self.folder = RunFolder(path, pipeline.durability, pipeline.store, spark)
         if missing := missing_settings(spark):
             log.warning(
                 "this Spark session works, but slower or less evenly than with %s",
@@ -93,7 +93,7 @@ class Running:
         try:
             self.started_at = self.folder.started_at(pipeline.name)
             former = {n: w.step.formerly for n, w in wired.items()}
-            check_names(self.folder.kept, former, pipeline.edges is not None)
+            check_names(self.folder.kept, former)
             self.folder.edges = edges_of(pipeline, self.folder, channels)
             outputs = {n: self.folder.edges.output(n) for n in wired}
             recover({n: self._place(w, channels[n], outputs[n]) for n, w in wired.items()})
@@ -120,7 +120,7 @@ class Running:
 
     def _open_output(self, query: OperatorQuery) -> None:
         """The directory sinks of an operator, and its dead letters."""
-        if not isinstance(query.outbox, DirectoryOutput):
+        if not isinstance(query.outbox, Outbox):
             return
         gives = query.wired.gives
         sinks = {
@@ -132,6 +132,8 @@ class Running:
             dead = StructType([StructField(c, StringType()) for c in DEAD_COLUMNS])
             sinks[DEAD] = (f"{DEAD}-{query.name}", stamped(dead))
         for folder, (name, schema) in sinks.items():
+            if not query.outbox.on_disk(folder):
+                continue
             target = self.output.root / name
             gathered = Gathered(target, query.outbox, folder, schema, query.tidying)
             self.output.open(f"{query.name}/{folder}", gathered)
@@ -291,7 +293,7 @@ class Running:
             given = self.pipeline.sinks[sink].input
             query, folder = self.queries[given.producer], f"sink.{sink}"
             columns = query.wired.gives[given.output]
-        if isinstance(query.outbox, DirectoryOutput):
+        if isinstance(query.outbox, Outbox) and query.outbox.on_disk(folder):
             return self.output.read(f"{query.name}/{folder}")
         held = query.outbox.frame(self.spark, stamped(columns), folder)
         assert held is not None

@@ -17,20 +17,14 @@ from hypothesis import strategies as st
 
 from foretide.demo.broker import PASSWORD, USER, Broker
 from foretide.errors import InvalidConfig, PipelineFailed
-from foretide.spark.edge import kafka_client, kafka_tasks
+from foretide.spark.edge import kafka_client, kafka_read
 from foretide.spark.edge.kafka import KafkaEdges, prefix_in
 from foretide.spark.edge.kafka import Topics as EdgeTopics
 from foretide.spark.edge.kafka_client import Cluster, client_config
-from foretide.spark.edge.kafka_tasks import (
-    Config,
-    Outgoing,
-    Place,
-    Slice,
-    Writing,
-    evenly,
-    produce,
-    read_slices,
-)
+from foretide.spark.edge.kafka_read import read_slices
+from foretide.spark.edge.kafka_records import Config, Place, Slice, evenly
+from foretide.spark.edge.kafka_write import Outgoing, Writing, produce
+from foretide.spark.edge.source import read_files
 from foretide.spark.worker.columns import STAMP, TO
 
 pytestmark = pytest.mark.spark
@@ -131,7 +125,7 @@ def test_records_that_retention_removed_are_a_sentence(topics: Topics, config: C
 def test_a_deleted_topic_is_a_sentence_for_readers_and_writers(
     topics: Topics, config: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_tasks, "FIRST_S", 1.0)
+    monkeypatch.setattr(kafka_read, "FIRST_S", 1.0)
     topic = topics.create()
     chunks = written(to(topic, config), rows(range(5)))
     topics.delete(topic)
@@ -152,6 +146,30 @@ def test_topics_are_made_with_enough_partitions_or_refused(topics: Topics, confi
     assert cluster.retention_s(short) == 60
     with pytest.raises(InvalidConfig, match=f"topic {short} has 2 partitions, and its operators"):
         cluster.ensure({short: 5})
+
+
+@pytest.mark.parametrize(("per_file", "counts"), [(0, [250]), (100, [100, 100, 50])])
+def test_readers_on_disk_get_files_beside_the_records(
+    topics: Topics, config: Config, tmp_path: Path, per_file: int, counts: list[int]
+) -> None:
+    topic = topics.create()
+    way_out = Outgoing(("id", "text", STAMP), {topic: 1}, str(tmp_path))
+    writing = Writing(config, "a", 7, {"0": way_out}, per_file=per_file)
+    rows_written = [
+        row
+        for made in produce(writing)(iter([rows(range(130)), rows(range(130, 250))]))
+        for row in made.to_pylist()
+    ]
+    files = [r for r in rows_written if r["topic"] is None]
+    assert [r["events"] for r in files] == counts
+    assert sum(r["stamp_sum"] for r in files) == sum(range(250))
+    assert {f.name for f in tmp_path.iterdir()} == {r["place"] for r in files}
+    found = read_files([(str(tmp_path / r["place"]), r["events"]) for r in files], SCHEMA)
+    assert ids_of(found) == list(range(250))
+    chunks = [
+        (r["topic"], Place.parse(r["place"]), r["events"]) for r in rows_written if r["topic"]
+    ]
+    assert ids_of(read_slices(config, evenly(chunks, 1)[0], SCHEMA)) == list(range(250))
 
 
 @pytest.mark.parametrize(("age_s", "warns"), [(1000.0, False), (4000.0, True)])

@@ -1,7 +1,8 @@
-"""A pipeline with Kafka edges and everything it keeps in an S3 bucket, as a process of its own: it
-runs some of the load and ends as a crash would, or runs to the end and prints what came out.
+"""A pipeline with Kafka edges and everything it keeps in a store, as a process of its own: it runs
+some of the load and ends as a crash would, or runs to the end and prints what came out.
 
-Usage: on_s3.py FOLDER SERVERS ENDPOINT some|all
+Usage: on_store.py FOLDER SERVERS STORE some|all SETTINGS
+SETTINGS are Spark's, as JSON.
 """
 
 import json
@@ -18,15 +19,10 @@ from foretide.load import Load
 from foretide.spark import Generator, Pipeline, Running, kafka, session
 
 EVENTS = 200
-SDK = "2.35.4"
-PACKAGES = (
-    "org.apache.hadoop:hadoop-aws:3.5.0",
-    *(f"software.amazon.awssdk:{part}:{SDK}" for part in ("s3", "s3-transfer-manager", "sts")),
-)
 
 
-def declared(servers: str) -> Pipeline:
-    p = Pipeline("on_s3", trigger_s=0.3, edges=kafka(servers), store="s3a://kept/clicks")
+def declared(servers: str, store: str) -> Pipeline:
+    p = Pipeline("on_store", trigger_s=0.3, edges=kafka(servers), store=store)
     burst = Load("burst", np.array([float(EVENTS)]), 0.01)
     p.source("events", Generator(burst, max_events_per_batch=50, keys=4))
 
@@ -43,18 +39,9 @@ def declared(servers: str) -> Pipeline:
     return p
 
 
-def main(folder: Path, servers: str, endpoint: str, how_much: str) -> None:
-    settings = {
-        "spark.jars.packages": ",".join(PACKAGES),
-        "spark.jars.excludes": "software.amazon.awssdk:bundle",
-        "spark.hadoop.fs.s3a.endpoint": endpoint,
-        "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
-        "spark.hadoop.fs.s3a.path.style.access": "true",
-        "spark.hadoop.fs.s3a.connection.ssl.enabled": "false",
-        "spark.hadoop.fs.s3a.change.detection.mode": "none",
-    }
-    spark = session("on-s3", master="local[4]", short_run=True, settings=settings)
-    with Running(declared(servers), spark, folder) as running:
+def main(folder: Path, servers: str, store: str, how_much: str, settings: dict[str, str]) -> None:
+    spark = session("on-store", master="local[4]", short_run=True, settings=settings)
+    with Running(declared(servers, store), spark, folder) as running:
         running.set_replicas({"work": 2})
         if how_much == "some":
             with running.accounts.changed:
@@ -73,4 +60,4 @@ def main(folder: Path, servers: str, endpoint: str, how_much: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4])
+    main(Path(sys.argv[1]), *sys.argv[2:5], settings=json.loads(sys.argv[5]))

@@ -97,10 +97,14 @@ class Topics:
 
     def read(self, topic: str) -> list[bytes]:
         """The values of every record in a topic, partition by partition."""
+        return [value for value, _ in self.records(topic)]
+
+    def records(self, topic: str) -> list[tuple[bytes, dict[str, str]]]:
+        """Values and headers of every record in a topic, partition by partition."""
         ends = self.ends(topic)
         consumer = self._consumer()
         try:
-            found: list[bytes] = []
+            found: list[tuple[bytes, dict[str, str]]] = []
             for partition, end in ends.items():
                 low, _ = consumer.get_watermark_offsets(TopicPartition(topic, partition), TIMEOUT_S)
                 consumer.assign([TopicPartition(topic, partition, low)])
@@ -110,7 +114,8 @@ class Topics:
                     if message.error():
                         raise KafkaException(message.error())
                     low = message.offset() + 1
-                    found.append(message.value() or b"")
+                    headers = {k: str(v, "utf-8") for k, v in message.headers() or ()}
+                    found.append((message.value() or b"", headers))
             return found
         finally:
             consumer.close()

@@ -73,6 +73,25 @@ def test_json_in_json_out_each_event_once_stamped_by_its_record(
     assert all(e["text"] == f"EVENT {e['id']}" for e in out)
 
 
+def test_a_reader_drops_the_batch_that_a_crash_had_written_twice(
+    spark: SparkSession, topics: Topics
+) -> None:
+    """The rule of docs/kafka.md: ids of the newest batch of a sink that were seen are repeats."""
+    p = Pipeline("clicks")
+    p.operator("in", name="work")(lambda event: event)
+    target = topics.create("out", 2)
+    p.sink("out", "work", kafka(target, topics.servers, format="json", key="id"))
+    write = p.sinks["out"].write
+    assert write is not None
+    for batch in (0, 1, 1):
+        write(spark.range(10 * batch, 10 * batch + 10, 1, 2), batch)
+    records = topics.records(target)
+    assert {h["foretide-sink"] for _, h in records} == {"clicks.out"}
+    assert len(records) == 30
+    once = {(h["foretide-batch"], json.loads(value)["id"]) for value, h in records}
+    assert sorted(once) == sorted((str(i // 10), i) for i in range(20))
+
+
 def test_records_that_do_not_parse_become_dead_letters(
     spark: SparkSession, topics: Topics, tmp_path: Path
 ) -> None:

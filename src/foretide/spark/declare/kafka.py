@@ -47,6 +47,8 @@ class Kafka:
     starting: Starting = "latest"
     max_events_per_batch: int | None = None
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    sink: str = field(default="", repr=False)
+    """Pipeline and sink, for the header of what is written."""
 
     def stream(self, spark: SparkSession) -> DataFrame:
         """The topic as a streaming DataFrame: the events' columns, the stamp, and what did not
@@ -160,13 +162,14 @@ class Kafka:
         return partitions
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        """Write one delivered batch. A batch that comes again after a crash is written again: its
-        number is in every record's header ``foretide-batch``.
+        """Write one delivered batch. Only the newest batch can come again, after a crash, and is
+        written again then: the headers of every record name the sink and the batch.
         """
+        headers = {"foretide-sink": self.sink, "foretide-batch": str(batch)}
         header = sf.array(
-            sf.struct(
-                sf.lit("foretide-batch").alias("key"),
-                sf.lit(str(batch)).cast("binary").alias("value"),
+            *(
+                sf.struct(sf.lit(k).alias("key"), sf.lit(v).cast("binary").alias("value"))
+                for k, v in headers.items()
             )
         )
         records = self._records(frame).withColumn("headers", header)

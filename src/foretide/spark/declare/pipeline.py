@@ -336,6 +336,7 @@ class Pipeline:
             )
         if isinstance(write, Kafka):
             write.need_topic(f"sink '{name}'")
+            write = replace(write, sink=f"{self.name}.{name}")
         self.sinks[name] = Sink(name, given[0], write)
 
     def _free(self, name: str) -> None:

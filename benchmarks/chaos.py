@@ -1,10 +1,10 @@
 """SIGKILL at seeded moments on real Spark: is every event there exactly once?
 
 Runs the pipeline of ``_victim.py`` to its end again and again and kills it on the way: its whole
-process group, the JVM, the driver or Python workers, at moments that hurt (a batch is logged and
-not delivered, delivered and not committed, being written, being swept, written out by a user's
-writer, while the queries start). The end of a round is left in peace; then the sinks are counted.
-Nothing may be lost or doubled.
+process group, the JVM, the driver, Python workers or, on Kafka edges, the broker, at moments that
+hurt (a batch is logged and not delivered, delivered and not committed, being written, being swept,
+written out by a user's writer, while the queries start). The end of a round is left in peace; then
+the sinks are counted. Nothing may be lost or doubled.
 
 A cycle is short because drivers are forks of a process that has everything imported, and because a
 killed driver leaves its JVM, with the batches that were under way, to the next one.
@@ -39,6 +39,8 @@ from foretide.demo.broker import Broker
 VICTIM = Path(__file__).with_name("_victim.py")
 OPERATORS = ("split", "loop", "count", "last")
 KINDS = {"driver": 54, "workers": 40, "group": 4, "jvm": 2}
+BROKER_KILLS = 10
+"""Kills of the broker beside those, on Kafka edges: it starts again, and the pipeline waits."""
 MOMENTS = (
     "steps", "steps", "delivered", "delivered", "staging", "swept", "logged", "startup", "writer",
     "state",
@@ -313,7 +315,8 @@ class Round:
         """Kill one driver, its JVM, both, or workers until it ends of it."""
         rng, before, recovered, first = self.chaos.rng, self.disk.steps(), False, not self.kills
         while driver.alive:
-            kind = rng.choices(list(KINDS), list(KINDS.values()))[0]
+            kinds = KINDS | ({"broker": BROKER_KILLS} if self.chaos.broker else {})
+            kind = rng.choices(list(kinds), list(kinds.values()))[0]
             moment = rng.choice(MOMENTS)
             come = moment_of(moment, self.disk, rng)
             deadline = time.monotonic() + (MOMENT_S if recovered else START_S)
@@ -358,6 +361,9 @@ class Round:
                 driver.wait(GRACE_S)
                 driver.end()
                 self.chaos.renew()
+            case "broker" if self.chaos.broker is not None:
+                self.chaos.broker.kill()
+                self.chaos.broker.start()
             case "group":
                 kill([driver.pid, *family(jvm.process.pid)])
                 driver.end()
@@ -368,8 +374,9 @@ class Round:
 class Chaos:
     """Rounds until there were enough kills, and the processes that all rounds share."""
 
-    def __init__(self, base: Path, args: argparse.Namespace) -> None:
+    def __init__(self, base: Path, args: argparse.Namespace, broker: Broker | None) -> None:
         self.base, self.args, self.rng = base, args, random.Random(args.seed)
+        self.broker = broker
         self.until: float = time.monotonic() + args.minutes * 60
         base.mkdir(parents=True, exist_ok=True)
         self.log = (base / "log").open("ab")
@@ -464,15 +471,15 @@ def main() -> None:
     with Broker(base / "broker") if args.edges == "kafka" else nullcontext() as broker:
         if broker is not None:
             args.servers = broker.servers
-        records = rounds(base, args)
+        records = rounds(base, args, broker)
     if args.folder is None:
         shutil.rmtree(base, ignore_errors=True)
     if any(r["lost"] or r["doubled"] or not r["state"] for r in records):
         sys.exit(1)
 
 
-def rounds(base: Path, args: argparse.Namespace) -> list[dict[str, Any]]:
-    chaos = Chaos(base, args)
+def rounds(base: Path, args: argparse.Namespace, broker: Broker | None) -> list[dict[str, Any]]:
+    chaos = Chaos(base, args, broker)
     records: list[dict[str, Any]] = []
     try:
         while not chaos.enough:

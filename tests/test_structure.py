@@ -65,6 +65,16 @@ def test_the_files_that_the_architecture_names_exist() -> None:
     assert [name for name in sorted(packages) if not re.search(rf"\b{name}\b", drawn)] == []
 
 
+def test_the_page_about_kafka_names_tests_that_exist() -> None:
+    page = (ROOT / "docs" / "kafka.md").read_text()
+    tests = "".join(p.read_text() for p in (ROOT / "tests").rglob("test_*.py"))
+    named = re.findall(r"`(test_\w+)`", page)
+    assert len(named) > 10
+    assert [name for name in named if f"def {name}(" not in tests] == []
+    files = re.findall(r"`((?:tests|benchmarks|deploy|scripts)/[\w./-]+)", page)
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
 def shown_by() -> list[tuple[str, str]]:
     """Tests, benchmarks and options that the page about reliability names, as (file, rest)."""
     page = (ROOT / "docs" / "reliability.md").read_text()

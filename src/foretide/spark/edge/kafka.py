@@ -430,7 +430,7 @@ def prefix_in(folder: Kept, pipeline: str, prefix: str | None, sinks: str = "kaf
                 "declare the pipeline's edges as before, or choose another directory"
             )
         return kept
-    if (folder / "edges").exists():
+    if sinks == "kafka" and (folder / "edges").exists():
         raise InvalidConfig(f"the edges in {folder} are directories: choose another directory")
     chosen = prefix or topic_name("foretide", pipeline, uuid4().hex[:8])
     replace(file, msgspec.json.encode({"prefix": chosen, "sinks": sinks}))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from foretide.spark.worker.tasks import Work, run_events
+from foretide.spark.worker.tasks import run_events
+from foretide.spark.worker.work import Work
 
 EVENTS, ROUNDS = 20_000, 15
 

@@ -31,7 +31,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from foretide.errors import Infeasible, InvalidRecord
-from foretide.plan.queueing import network_sojourn_s
+from foretide.plan.queueing import Offered, network_sojourn_s
 
 AHEAD = 4
 """Replicas that are looked ahead: whole events per replica make the gain of a single one uneven."""
@@ -54,7 +54,7 @@ def slowest(k: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchStation:
+class BatchStation(Offered):
     """One operator. ``pace_s`` is the shortest time between two batches, ``wait_s`` the mean wait
     for a batch to start at that pace; replicas beyond ``most`` add nothing.
 
@@ -81,16 +81,6 @@ class BatchStation:
             for v in (*figures, self.per_task_s, self.scv, self.dispersion)
         ):
             raise InvalidRecord(f"{self}: every figure of a station must be finite and >= 0")
-
-    @property
-    def offered(self) -> float:
-        """Replicas that the rate keeps busy (erlangs)."""
-        return self.rate * self.service_time_s
-
-    @property
-    def least(self) -> int:
-        """The fewest replicas that keep up."""
-        return math.floor(self.offered) + 1
 
     def batch_of_s(self, k: int, events: float) -> float:
         """How long a batch of so many events takes on ``k`` replicas."""

@@ -14,11 +14,11 @@ from heapq import heapify, heapreplace
 from itertools import repeat
 
 from foretide.errors import Infeasible, InvalidRecord
-from foretide.plan.queueing import erlang_b, network_sojourn_s, sojourn_s, waiting_share
+from foretide.plan.queueing import Offered, erlang_b, network_sojourn_s, sojourn_s, waiting_share
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
+class Station(Offered):
     """One operator as a queue: events/s that arrive, seconds one takes, and ``(scv_arrival +
     scv_service) / 2`` (1 is M/M/k).
     """
@@ -32,16 +32,6 @@ class Station:
             math.isfinite(v) and v >= 0 for v in (self.rate, self.service_time_s, self.variability)
         ):
             raise InvalidRecord(f"{self}: every figure of a station must be finite and >= 0")
-
-    @property
-    def offered(self) -> float:
-        """Replicas that the rate keeps busy (erlangs)."""
-        return self.rate * self.service_time_s
-
-    @property
-    def least(self) -> int:
-        """``floor(offered) + 1``: the fewest replicas with a finite queue."""
-        return math.floor(self.offered) + 1
 
 
 @dataclass(frozen=True)

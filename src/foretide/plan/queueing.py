@@ -17,6 +17,24 @@ from foretide.errors import Infeasible
 from foretide.model import Array
 
 
+class Offered:
+    """An operator by the load on it: events/s that arrive, and seconds that one takes."""
+
+    __slots__ = ()
+    rate: float
+    service_time_s: float
+
+    @property
+    def offered(self) -> float:
+        """Replicas that the rate keeps busy (erlangs)."""
+        return self.rate * self.service_time_s
+
+    @property
+    def least(self) -> int:
+        """``floor(offered) + 1``: the fewest replicas that keep up, with a finite queue."""
+        return math.floor(self.offered) + 1
+
+
 def erlang_b(k: int, offered: float) -> float:
     """Probability that an event finds all ``k`` servers of a loss system busy, ``offered = rate *
     service time`` erlangs.

@@ -7,7 +7,7 @@ import pytest
 
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark.run.failures import explain
-from foretide.spark.worker.tasks import EventFailed
+from foretide.spark.worker.work import EventFailed
 
 RUNNER = "at org.apache.spark.api.python.BasePythonRunner$ReaderIterator.read(PythonRunner.scala)"
 PLANNER = "at org.apache.spark.sql.execution.python.PythonPlannerRunner.runInPython(P.scala:148)"

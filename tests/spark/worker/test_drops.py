@@ -11,8 +11,10 @@ import pytest
 
 from foretide.errors import InvalidConfig
 from foretide.spark.declare.pipeline import Pipeline
+from foretide.spark.worker.batches import run_batches
 from foretide.spark.worker.meter import Report
-from foretide.spark.worker.tasks import EventFailed, Work, run_batches, run_events
+from foretide.spark.worker.tasks import run_events
+from foretide.spark.worker.work import EventFailed, Work
 
 NOW = 1000.0
 SCHEMA = pa.schema(

@@ -14,10 +14,12 @@ from foretide.balance.osg import OnlineShuffle
 from foretide.balance.shuffle import Shuffle
 from foretide.errors import InvalidConfig
 from foretide.spark.declare.pipeline import Pipeline
-from foretide.spark.worker import meter, tasks
+from foretide.spark.worker import batches, meter, tasks
+from foretide.spark.worker.batches import run_batches
 from foretide.spark.worker.meter import Progress, Report, read_progress
 from foretide.spark.worker.partitioning import feedback
-from foretide.spark.worker.tasks import Work, run_batches, run_events
+from foretide.spark.worker.tasks import run_events
+from foretide.spark.worker.work import EventFailed, Work
 
 SCHEMA = pa.schema([("city", pa.int64()), ("_at", pa.float64())])
 CITIES = [0, 1, 0, 2, 0, 1]
@@ -27,7 +29,8 @@ CITIES = [0, 1, 0, 2, 0, 1]
 def ticks(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The task's clock: it stands still unless a function moves it."""
     now = [0.0]
-    monkeypatch.setattr(tasks, "perf_counter", lambda: now[0])
+    for module in (tasks, batches):
+        monkeypatch.setattr(module, "perf_counter", lambda: now[0])
     monkeypatch.setattr(meter, "perf_counter", lambda: now[0])
     return now
 
@@ -171,9 +174,7 @@ def test_a_function_may_give_one_dict_again_and_again() -> None:
 
 
 def test_an_odd_column_is_named_and_a_bad_event_is_diverted_with_its_stamp() -> None:
-    with pytest.raises(
-        tasks.EventFailed, match=r"event \{'id': 0\}: ValueError: it gives column wrod"
-    ):
+    with pytest.raises(EventFailed, match=r"event \{'id': 0\}: ValueError: it gives column wrod"):
         gave(lambda e: {"id": e["id"], "wrod": "w"})
 
     def work(event: dict[str, Any]) -> Any:
@@ -232,7 +233,7 @@ def test_a_batch_that_fails_although_each_of_its_events_passes_stops_the_pipelin
         return given
 
     with pytest.raises(
-        tasks.EventFailed,
+        EventFailed,
         match=r"'op' failed on a batch of 6 events \(each alone passes\): ValueError: too many",
     ):
         ran(run_batches, work, None)

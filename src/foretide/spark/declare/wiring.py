@@ -20,7 +20,7 @@ from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.kafka import Kafka
 from foretide.spark.declare.pipeline import Pipeline, Source, Step
 from foretide.spark.worker.columns import RESERVED, STAMP, UNPARSED
-from foretide.spark.worker.tasks import MARK
+from foretide.spark.worker.work import MARK
 
 _STATEFUL = re.compile(
     r"^[\s:+~-]*(Aggregate|Deduplicate|FlatMapGroups|TransformWithState|GlobalLimit|Distinct)",

@@ -15,7 +15,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from foretide.errors import PipelineFailed
 from foretide.spark.edge.kafka_records import Config, Slice, client, failed, gone, with_options
-from foretide.spark.worker.tasks import MARK
+from foretide.spark.worker.work import MARK
 
 FIRST_S = 60.0
 """How long a record that a manifest names may take to arrive before the broker is asked about it.

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from confluent_kafka import Consumer, KafkaError, Producer
 
 from foretide.errors import PipelineFailed
-from foretide.spark.worker.tasks import MARK
+from foretide.spark.worker.work import MARK
 
 Config = tuple[tuple[str, str], ...]
 """Client options as a hashable value; they hold passwords and are never shown."""

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from foretide.errors import InvalidConfig, PipelineFailed
-from foretide.spark.worker.tasks import MARK
+from foretide.spark.worker.work import MARK
 
 _OURS = re.escape(f"{PipelineFailed.__module__}.{PipelineFailed.__name__}")
 """How our sentence begins in the trace of a Python process of Spark's."""

@@ -21,11 +21,13 @@ from foretide.balance.grouping import Grouping, cost_learner
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.wiring import Wired, apply_frame
 from foretide.spark.run.placing import placed_frame
+from foretide.spark.worker.batches import run_batches
 from foretide.spark.worker.columns import STAMP
 from foretide.spark.worker.meter import Report, Reports
 from foretide.spark.worker.partitioning import spread
 from foretide.spark.worker.placed import Deal, run_placed
-from foretide.spark.worker.tasks import Work, run_batches, run_events
+from foretide.spark.worker.tasks import run_events
+from foretide.spark.worker.work import Work
 
 Write = Callable[[DataFrame], None]
 

@@ -19,7 +19,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from pyspark import daemon
 
-PRELOADED = ("numpy", "pyarrow", "pyarrow.parquet", "pyspark.worker", "foretide.spark.worker.tasks")
+PRELOADED = (
+    "numpy",
+    "pyarrow",
+    "pyarrow.parquet",
+    "pyspark.worker",
+    "foretide.spark.worker.tasks",
+    "foretide.spark.worker.batches",
+)
 _worker = daemon.worker
 
 

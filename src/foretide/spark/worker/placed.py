@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from foretide.balance.arrow_keys import keys_of
 from foretide.balance.grouping import Grouping
 from foretide.spark.worker.columns import KEY
-from foretide.spark.worker.tasks import Body
+from foretide.spark.worker.work import Body
 
 
 @dataclass(frozen=True)

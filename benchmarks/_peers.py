@@ -84,7 +84,7 @@ def in_simpy(seconds: float, seed: int = 1) -> Outcome:
     stayed, done = [0.0] * 4, [0] * 4
 
     def event():
-        op = 0
+        op: int | None = 0
         while op is not None:
             came = env.now
             with replicas[op].request() as turn:
@@ -92,7 +92,8 @@ def in_simpy(seconds: float, seed: int = 1) -> Outcome:
                 yield env.timeout(draw.expovariate(1 / SERVICE_S[op]))
             stayed[op] += env.now - came
             done[op] += 1
-            u, following = draw.random(), None
+            u = draw.random()
+            following: int | None = None
             for consumer, share in enumerate(ROUTING[op]):
                 if u < share:
                     following = consumer

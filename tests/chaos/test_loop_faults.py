@@ -95,10 +95,11 @@ def test_a_probe_that_hangs_leaves_two_gaps_and_replicas_as_they_were(
     clock: JumpingClock, world: MeasuredWorld
 ) -> None:
     def hang() -> None:
-        world.before_read = lambda: (
-            clock.freeze(600.0),
-            setattr(world, "before_read", lambda: None),
-        )[1]
+        def once() -> None:
+            clock.freeze(600.0)
+            world.before_read = lambda: None
+
+        world.before_read = once
 
     seen = go(world, 30, 20, hang)
     assert "a read took 600 s" in (seen[19].error or "")

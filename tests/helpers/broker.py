@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -109,7 +110,7 @@ class Topics:
                 low, _ = consumer.get_watermark_offsets(TopicPartition(topic, partition), TIMEOUT_S)
                 consumer.assign([TopicPartition(topic, partition, low)])
                 while low < end:
-                    message = consumer.poll(TIMEOUT_S)
+                    message: Any = consumer.poll(TIMEOUT_S)
                     assert message is not None, f"{topic}-{partition} ends at {low}, not at {end}"
                     if message.error():
                         raise KafkaException(message.error())

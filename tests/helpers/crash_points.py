@@ -24,13 +24,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
+from foretide.errors import PipelineFailed
 from foretide.load import Load
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.wiring import Wired
@@ -285,7 +286,7 @@ class Engine:
         self.facilities = Facilities(
             Rows(), "toy", 1.0, 1, "shuffle", 0.0, self.folder, None,  # type: ignore[arg-type]
             replicas, limits, OutputFolder(Rows(), self.path / "output"),  # type: ignore[arg-type]
-            lambda: False, lambda name, error: error,
+            lambda: False, lambda name, error: cast(PipelineFailed, error),
         )  # fmt: skip
         self._declare()
         recover({n: self._place(q) for n, q in self.queries.items()})

@@ -9,6 +9,7 @@ from foretide.errors import InvalidConfig
 from foretide.forecast.basic import Basic
 from foretide.load import Load
 from foretide.load import load as built_in
+from foretide.model import Array, Forecast
 from foretide.papers import PAPERS, bgelasor, pa_sps
 from foretide.papers.drs import table_2
 from foretide.papers.paper import Bench, Claim, PublishedTable, Row, half_width, interval
@@ -63,9 +64,14 @@ def test_a_test_continues_the_past_it_was_trained_on():
     past, test = bgelasor.split(Load("days", np.arange(12.0 * 1440)))
     assert len(past) == 10 * 1440 / 30
     assert test.counts[0] == 10 * 1440
-    seen = []
-    forecaster = bgelasor.Continued(Basic(), np.array(past))
-    forecaster.inner.forecast = lambda recent, horizon: seen.append(len(recent))
+    seen: list[int] = []
+
+    class Watched(Basic):
+        def forecast(self, recent: Array, horizon: int) -> Forecast:
+            seen.append(len(recent))
+            return super().forecast(recent, horizon)
+
+    forecaster = bgelasor.Continued(Watched(), np.array(past))
     forecaster.forecast(np.array([1.0, 2.0]), 1)
     assert seen == [len(past) + 2]
 

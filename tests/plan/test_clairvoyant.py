@@ -29,7 +29,7 @@ def run(planner):
         },
     )
     loop = system(planner).foreseeing(future).autoscaler(CHAIN, environment, environment)
-    used = {n: [] for n in CHAIN.names}
+    used: dict[str, list[int]] = {n: [] for n in CHAIN.names}
     for i in range(1, windows + 1):
         for n in CHAIN.names:
             used[n].append(environment.replicas[n])

@@ -64,7 +64,7 @@ def printed_queued(topology, backlog, theta):
     """Equation 7 as printed (and as the authors' code has it): each predecessor's queue times that
     predecessor's own theta.
     """
-    queued = {}
+    queued: dict[str, float] = {}
     for name in topology.order:
         queued[name] = backlog.get(name, 0.0) + sum(
             queued[p] * theta[p] for p in topology.predecessors(name)

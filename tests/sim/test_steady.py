@@ -55,7 +55,7 @@ def test_a_failing_world_leaves_a_host_planner_consistent() -> None:
     environment = Simulation(
         described, Load("steady", np.full(600, 150.0)), hosts=HostCosts(start_s=5.0, first=5)
     )
-    refused = []
+    refused: list[object] = []
 
     class Refusing:
         def apply(self, plan: object) -> None:

@@ -106,7 +106,7 @@ def test_changing_the_mode_needs_the_token_even_on_loopback(client: Client, tmp_
     def put(headers: dict[str, str]) -> int:
         return client.put("/api/mode", json={"mode": "advise"}, headers=headers).status_code
 
-    wrong = (
+    wrong: tuple[dict[str, str], ...] = (
         {},
         {"Authorization": "Bearer wrong"},
         {"Authorization": BEARER["Authorization"].replace("Bearer", "Basic")},

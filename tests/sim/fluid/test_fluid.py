@@ -122,7 +122,7 @@ def _network(
     operators = tuple(
         Operator(n, tuple(edges.get(n, "")), source=n == "a", max_replicas=16) for n in service
     )
-    selectivity = {(p, c): s for (p, c), s in shares.items()}
+    selectivity = {(pair[0], pair[1]): s for pair, s in shares.items()}
     return App(
         "net",
         "",

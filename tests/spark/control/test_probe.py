@@ -85,7 +85,7 @@ def test_an_estimate_that_was_too_high_is_not_counted_again() -> None:
     running, probe = probed([0.0] * 9)
     with pytest.raises(NotReady):
         probe.read(0.0)
-    arrived = []
+    arrived: list[float | None] = []
     for count in (50, 100, 90, 110):
         running.arrived = count
         arrived.append(probe.read(10.0 * (len(arrived) + 1)).samples["sql"].arrived)

@@ -60,4 +60,5 @@ def main(folder: Path, servers: str, store: str, how_much: str, settings: dict[s
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:5], settings=json.loads(sys.argv[5]))
+    folder, servers, store, how_much, settings = sys.argv[1:]
+    main(Path(folder), servers, store, how_much, json.loads(settings))

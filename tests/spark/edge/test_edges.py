@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -85,10 +86,13 @@ def test_a_sweep_looks_once_at_what_a_sink_keeps(
         if batch != 1:
             discard(outbox, batch)
     looked: list[str] = []
-    monkeypatch.setattr(
-        "os.listdir",
-        lambda path, listdir=os.listdir: (looked.append(Path(path).name), listdir(path))[1],
-    )
+    listdir = os.listdir
+
+    def counted(path: Path) -> list[str]:
+        looked.append(Path(path).name)
+        return listdir(path)
+
+    monkeypatch.setattr("os.listdir", counted)
     outbox.sweep()
     outbox.sweep()
     assert looked == ["a", "b-0", "b-1", "b-2", "b-1"]
@@ -186,18 +190,23 @@ def test_totals_add_up() -> None:
     assert plus({"a": 1, "b": 2}, {"b": 3, "c": 4}) == {"a": 1, "b": 5, "c": 4}
 
 
+def counted(real: Any, method: str, seen: list[str]) -> Any:
+    """The same function, which notes its name."""
+
+    def call(path: Path, *rest: Any) -> Any:
+        seen.append(method)
+        return real(path, *rest)
+
+    return call
+
+
 def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Every listing and every file that is opened or looked up from here on."""
     seen: list[str] = []
     for name in ("os.listdir", "pathlib.Path.exists", "pathlib.Path.read_bytes"):
         owner, _, method = name.rpartition(".")
         real = getattr(os if owner == "os" else Path, method)
-        monkeypatch.setattr(
-            name,
-            lambda path, *rest, real=real, method=method: (seen.append(method), real(path, *rest))[
-                1
-            ],
-        )
+        monkeypatch.setattr(name, counted(real, method, seen))
     return seen
 
 

@@ -44,9 +44,9 @@ def test_random_trees_complete_exactly_when_their_last_event_is_done() -> None:
     rng = random.Random(4)
     trees = Trees({"source": {None: 1}, "work": {"on": 1}}, ["source"])
     waiting, at = {}, 0.0
-    for stamp in range(200):
-        waiting[float(stamp)] = rng.randint(0, 3)
-        trees.delivered("source", {float(stamp): trace(1, only=waiting[stamp])}, now=float(stamp))
+    for stamp in map(float, range(200)):
+        waiting[stamp] = rng.randint(0, 3)
+        trees.delivered("source", {stamp: trace(1, only=waiting[stamp])}, now=stamp)
     ended = {s: s for s, n in waiting.items() if n == 0}
     while open_now := [s for s, n in waiting.items() if n]:
         at += 1.0

@@ -39,7 +39,8 @@ class DirectoryOutput(Outbox):
             written = data / f"{TO}={key}" if routed else data
             if written.is_dir() and (held := tidy(written)):
                 first, *others = outlet.folders
-                share(written.iterdir(), [staging / o for o in others])
+                if others:
+                    share(written.iterdir(), [staging / o for o in others])
                 move(written, staging / first)
                 files.update(dict.fromkeys(outlet.folders, held))
         shutil.rmtree(data, ignore_errors=True)

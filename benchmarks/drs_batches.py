@@ -31,7 +31,7 @@ from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.probe import PipelineProbe
 from foretide.spark.declare.described import described
 
-WINDOW_S, WARM_UP_S = 5.0, 25.0
+WINDOW_S, WARM_UP_S = 5.0, 60.0
 
 
 def main() -> None:
@@ -41,7 +41,8 @@ def main() -> None:
     parser.add_argument("--app", default="chain")
     parser.add_argument("--rate", type=float, default=20.0)
     parser.add_argument("--seconds", type=float, default=40.0, help="of each part")
-    parser.add_argument("--busy", type=float, default=0.7, help="of the first replicas")
+    parser.add_argument("--busy", type=float, default=0.5, help="of the first replicas")
+    parser.add_argument("--trigger", type=float, default=2.0)
     parser.add_argument("--simulated", action="store_true", help="no Spark: the event simulator")
     given = parser.parse_args()
     if given.simulated:
@@ -55,7 +56,7 @@ def main() -> None:
     spark = session("drs-batches", master="local[32]", short_run=True)
     with (
         tempfile.TemporaryDirectory() as folder,
-        Running(described(app, load), spark, folder) as running,
+        Running(described(app, load, trigger_s=given.trigger), spark, folder) as running,
     ):
         probe = PipelineProbe(running, ExecutorPool(spark))
         running.set_replicas(first)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-POLL_S = 0.5
+POLL_S = 0.05
 """An operator behind an edge looks this often for events, or at every trigger where that comes
 sooner ...
 """
@@ -22,10 +22,31 @@ PAUSE = 0.75
 """... and starts its next batch this many triggers after the last one at the earliest: on Spark,
 and in the simulator's micro-batches.
 """
+LEAST_SPAN_S, LEAST_EVENTS = 2.0, 10
+"""A batch behind an edge may always hold this many seconds of work, and this many events: a smaller
+one costs more to run than it does.
+"""
+AMORTIZED = 4.0
+"""Work of a batch, in times of what it costs beside its work: its replicas then work for at least
+four fifths of the time, or a queue would not drain.
+"""
+MOST_SPAN_S = 10.0
+"""A batch holds no more work than this because of what it costs."""
 JUMP_S = 1.0
 """The wall clock may differ by this much from the instants before they follow it."""
 LONG = 3.0
 """A window that lasted this many times what was asked is a gap."""
+
+
+def span_s(trigger_s: float, overhead_s: float = 0.0) -> float:
+    """Seconds of every replica's work that a batch behind an edge holds at most: two triggers, so
+    that a change of replicas takes effect soon, or as much as is worth what a batch costs beside
+    its work.
+
+    >>> span_s(0.5), span_s(2.0), span_s(2.0, overhead_s=1.5)
+    (2.0, 4.0, 6.0)
+    """
+    return max(2 * trigger_s, LEAST_SPAN_S, min(AMORTIZED * overhead_s, MOST_SPAN_S))
 
 
 class Clock(Protocol):

@@ -259,10 +259,10 @@ def test_in_micro_batches_the_model_is_what_was_measured():
 
 
 def test_in_micro_batches_too_slow_gets_more_where_it_helps_most():
-    h = history(in_batches(10.0, {"a": 4, "b": 7}, 5.2))
+    h = history(in_batches(10.0, {"a": 4, "b": 9}, 5.2))
     plan = batch_drs().plan(CHAIN, h, {})
-    assert plan.total > 11
-    assert plan.replicas["b"] - 7 >= plan.replicas["a"] - 4 >= 0
+    assert plan.total > 13
+    assert plan.replicas["b"] - 9 >= plan.replicas["a"] - 4 >= 0
     assert "too slow" in plan.reasons[""]
 
 
@@ -286,10 +286,10 @@ def test_in_micro_batches_a_small_gain_is_not_worth_a_new_spread():
     h = history(in_batches(10.0, {"a": 6, "b": 10}, 3.9))
     plan = batch_drs().plan(CHAIN, h, {})
     assert plan.replicas == {"a": 6, "b": 10}
-    lopsided = history(in_batches(10.0, {"a": 20, "b": 7}, 3.9))
+    lopsided = history(in_batches(10.0, {"a": 20, "b": 10}, 3.9))
     plan = batch_drs().plan(CHAIN, lopsided, {})
-    assert plan.total == 27
-    assert plan.replicas["b"] > 7
+    assert plan.total == 30
+    assert plan.replicas["b"] > 10
 
 
 def test_in_micro_batches_an_unreachable_target_is_a_sentence_and_the_best_there_is():

@@ -76,7 +76,8 @@ class App:
 
     ``selectivity`` maps an edge to the events emitted on it per event processed (1 when absent). An
     operator in ``splits`` sends an event along one of its edges at most; any other decides edge by
-    edge. ``arrivals``: the events of an interval all at its start, or as a Poisson process.
+    edge. ``arrivals``: the events of an interval all at its start, as a Poisson process, or
+    evenly spaced.
     ``timeout_s``: an event older than this is dropped at the next operator (None: never). ``hosts``
     machines of ``host_cores`` cores carry the replicas in papers about hosts. ``load`` is the
     default load and ``over_replicas`` the paper's overprovisioned total (r_over), against which
@@ -91,7 +92,7 @@ class App:
     selectivity: Mapping[tuple[str, str], float] = field(default_factory=dict)
     splits: frozenset[str] = frozenset()
     values: Values = field(default_factory=Values)
-    arrivals: Literal["batch", "poisson"] = "batch"
+    arrivals: Literal["batch", "poisson", "even"] = "batch"
     timeout_s: float | None = None
     hosts: int | None = None
     host_cores: float = 1.0

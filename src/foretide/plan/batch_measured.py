@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from foretide.clock import PAUSE
+from foretide.clock import PAUSE, span_s
 from foretide.history import History
 from foretide.plan.batch_model import Line, robust_line
 from foretide.plan.batch_network import BatchStation
@@ -67,6 +67,8 @@ def batch_station(
     )
     cost = robust_line(tasks, fixed, np.ones_like(fixed), TASK_PRIOR)
     instant = replace(bare, fixed_s=cost.fixed, per_task_s=cost.slope)
+    if not source:
+        instant = replace(instant, span_s=span_s(min(triggers), cost.fixed))
     waits = []
     for snapshot in history.recent(LAST):
         s = snapshot.samples[name]

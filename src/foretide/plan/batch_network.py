@@ -30,6 +30,7 @@ from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
+from foretide.clock import LEAST_EVENTS
 from foretide.errors import Infeasible, InvalidRecord
 from foretide.plan.queueing import Offered, network_sojourn_s
 
@@ -37,6 +38,10 @@ AHEAD = 4
 """Replicas that are looked ahead: whole events per replica make the gain of a single one uneven."""
 NEAR = 1.05
 """An allocation this near the best one is as good where the target cannot be met."""
+ROOM = 0.9
+"""The largest batches take this part of the time in which their events come at most: nearer to it a
+queue builds up before them.
+"""
 LONGEST_S = 1e6
 PASSES = 3
 """How often intervals are passed on along the edges, for loops."""
@@ -56,7 +61,9 @@ def slowest(k: int) -> float:
 @dataclass(frozen=True, slots=True)
 class BatchStation(Offered):
     """One operator. ``pace_s`` is the shortest time between two batches, ``wait_s`` the mean wait
-    for a batch to start at that pace; replicas beyond ``most`` add nothing.
+    for a batch to start at that pace; replicas beyond ``most`` add nothing. A batch holds no more
+    than ``span_s`` seconds of every replica's work, so that replicas which need longer batches to
+    make up for the fixed cost cannot keep up.
 
     >>> station = BatchStation(40.0, 0.05, pace_s=1.0, wait_s=0.5, fixed_s=0.4)
     >>> round(station.batch_s(4), 3), round(station.sojourn_s(4), 3), station.sojourn_s(2)
@@ -73,6 +80,7 @@ class BatchStation(Offered):
     most: int = 10_000
     dispersion: float = 0.0
     producers: tuple[int, ...] = ()
+    span_s: float = math.inf
 
     def __post_init__(self) -> None:
         figures = (self.rate, self.service_time_s, self.pace_s, self.wait_s, self.fixed_s)
@@ -81,6 +89,21 @@ class BatchStation(Offered):
             for v in (*figures, self.per_task_s, self.scv, self.dispersion)
         ):
             raise InvalidRecord(f"{self}: every figure of a station must be finite and >= 0")
+
+    @property
+    def least(self) -> int:
+        """The fewest replicas that keep up."""
+        fewest = math.floor(self.offered) + 1
+        while fewest < self.most and not self.keeps_up(fewest):
+            fewest += 1
+        return fewest
+
+    def keeps_up(self, k: int) -> bool:
+        """Whether the largest batches on ``k`` replicas take in more than comes meanwhile."""
+        if self.offered >= k or math.isinf(self.span_s) or self.rate == 0.0:
+            return self.offered < k
+        events = max(float(LEAST_EVENTS), self.span_s * k / max(self.service_time_s, 1e-9))
+        return self.batch_of_s(k, events) < ROOM * events / self.rate
 
     def batch_of_s(self, k: int, events: float) -> float:
         """How long a batch of so many events takes on ``k`` replicas."""
@@ -126,7 +149,7 @@ class Steady(NamedTuple):
 @lru_cache(maxsize=4096)
 def _steady(station: BatchStation, k: int) -> Steady:
     """The moments that agree with each other."""
-    if station.offered >= k:
+    if not station.keeps_up(k):
         return Steady(math.inf, math.inf, 0.0, math.inf, 0.0)
     s, interval_s, interval_var = station.service_time_s, max(station.pace_s, 1e-3), 0.0
     for _ in range(ROUNDS):

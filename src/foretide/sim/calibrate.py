@@ -1,15 +1,16 @@
 """Calibration: a twin of a recorded pipeline. What the journal measured becomes an app and the
 costs of its micro-batches.
 
-Service times, their variation and selectivities are measured. A batch's overhead is not, so it is
-fitted: the twin runs the recorded load with the recorded replicas, and each operator's overhead is
-adjusted until its batches take as long as the recorded ones.
+Service times, their variation and selectivities are measured. A batch's overhead is not: it is what
+the recorded batches took beyond the time of their slowest tasks, which follows from the events per
+batch, the replicas and the service times.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -18,21 +19,22 @@ from foretide import journal
 from foretide.apps import App, Service, Values
 from foretide.errors import InvalidConfig, NotReady
 from foretide.load import Load
-from foretide.model import Plan, Snapshot
+from foretide.model import Plan, Sample, Snapshot
 from foretide.quantities import from_outside
 from foretide.sim.environment import Simulation, SimulationSettings
 from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Topology
 
-_ROUNDS = 6
-_STEEPEST = 20.0
+COMMIT_S = 0.1
+"""What Spark does between a batch's delivery and the start of the next one on a small machine."""
+_DRAWS = 2000
+_OFF = 0.03
+"""How far measured shares of a split may be from 1."""
+_LITTLE, _MUCH = 0.05, 0.5
+"""Squared variation below which service times and arrivals are even, above which exponential."""
 _NOT_MEASURED = (
     "the journal has no batch durations of operator '{}': record the pipeline on Spark with this "
     "version"
-)
-_NOT_RUN = (
-    "no batch of operator '{}' ends in the twin of these windows: too few events came in them, or "
-    "they are too short for one"
 )
 
 
@@ -46,7 +48,10 @@ class Twin:
 
     def environment(self, load: Load, **changes: object) -> Simulation:
         """An environment of this pipeline under any load: systems can be tried on it."""
-        settings = SimulationSettings(mode="batch", batch=self.costs, window_s=self.window_s)
+        by_key = {o.name: "key-hash" for o in self.app.topology.operators if o.stateful}
+        settings = SimulationSettings(
+            mode="batch", batch=self.costs, window_s=self.window_s, grouping=by_key
+        )
         return Simulation(self.app, load, settings, **changes)
 
     def replay(self, recorded: Sequence[Snapshot], seed: int = 1) -> list[Snapshot]:
@@ -106,67 +111,80 @@ def fitted(topology: Topology, recorded: Sequence[Snapshot], trigger_s: float = 
     if not (np.isfinite(trigger_s) and trigger_s >= 0):
         raise InvalidConfig(f"a trigger of {trigger_s:g} s: it must be a finite number >= 0")
     app = app_of(topology, recorded)
-    real_s = {n: _mean_batch_s(recorded, n, _NOT_MEASURED) for n in topology.names}
-    overheads_s = dict.fromkeys(topology.names, 0.3 * trigger_s)
-    twin = Twin(
+    overheads_s = {n: overhead_s(app, n, recorded) for n in topology.names}
+    return Twin(
         app,
-        BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s),
+        BatchCosts(trigger_s, task_s=0.0, overheads_s=overheads_s, commit_s=COMMIT_S),
         float(np.mean([s.window_s for s in recorded])),
     )
-    slopes = {n: 1.0 / max(1.0 - _busy_share(recorded, n), 1.0 / _STEEPEST) for n in topology.names}
-    before: dict[str, tuple[float, float]] = {}
-    for _ in range(_ROUNDS):
-        seen = twin.replay(recorded)
-        for n in topology.names:
-            now = overheads_s[n], _mean_batch_s(seen, n, _NOT_RUN)
-            slopes[n] = _slope(before.get(n), now, slopes[n])
-            before[n] = now
-            overheads_s[n] = max(0.0, now[0] + (real_s[n] - now[1]) / slopes[n])
-        twin = replace(twin, costs=replace(twin.costs, overheads_s=dict(overheads_s)))
-    return twin
 
 
-def _slope(before: tuple[float, float] | None, now: tuple[float, float], known: float) -> float:
-    """Seconds that a batch grows by per second of overhead, from two (overhead, batch): at least 1,
-    and the steeper the busier the replicas, because a longer batch takes in more events.
+def overhead_s(app: App, name: str, recorded: Sequence[Snapshot]) -> float:
+    """Seconds of an operator's batches beyond those of their slowest tasks, on average.
+
+    Windows with the same replicas go together, because a batch may take events in one window and
+    end in another. The window of a change is left out where others are there: its first batch may
+    have run on the replicas before.
     """
-    if before is None or abs(now[0] - before[0]) < 1e-3:
-        return known
-    return min(max((now[1] - before[1]) / (now[0] - before[0]), 1.0), _STEEPEST)
+    samples = _of(recorded, name)
+    steady = [x for before, x in pairwise(samples) if before.replicas == x.replicas]
+    windows: dict[int, list[Sample]] = {}
+    for sample in steady if any(x.batches for x in steady) else samples:
+        if sample.batches and sample.batch_s is not None:
+            windows.setdefault(max(1, sample.replicas), []).append(sample)
+    if not windows:
+        raise NotReady(_NOT_MEASURED.format(name))
+    spent_s = batches = 0.0
+    for replicas, alike in windows.items():
+        count = sum(x.batches or 0.0 for x in alike)
+        took_s = sum((x.batch_s or 0.0) * (x.batches or 0.0) for x in alike)
+        done = sum(x.processed for x in alike)
+        by_key, service = app.topology[name].stateful, app.service[name]
+        longest_s = longest_task_s(service, done / count, replicas, by_key)
+        busy_s = sum(x.busy_s or 0.0 for x in alike)  # of these events, not of all
+        spent_s += took_s - count * longest_s * busy_s / max(done * service.mean_s, 1e-9)
+        batches += count
+    return max(0.0, spent_s / batches)
 
 
-def _busy_share(recorded: Sequence[Snapshot], name: str) -> float:
-    """Busy seconds of an operator's replicas, of all their seconds."""
-    held_s = sum(s.samples[name].replicas * s.window_s for s in recorded)
-    return min(1.0, sum(s.samples[name].busy_s or 0.0 for s in recorded) / max(held_s, 1e-9))
+def longest_task_s(service: Service, events: float, tasks: int, by_key: bool = False) -> float:
+    """Mean seconds of the slowest task of a batch: events one after another over the tasks, or
+    (``by_key``) at random. The sum of n service times is taken as a gamma variable with their mean
+    and variance, which is exact for exponential ones.
+
+    >>> longest_task_s(Service(0.5), 5, 4)
+    1.0
+    >>> round(longest_task_s(Service(1.0, "exponential"), 2, 2), 1)  # 1 + 1/2
+    1.5
+    """
+    whole = int(events)
+    if events > whole:
+        few, many = (longest_task_s(service, n, tasks, by_key) for n in (whole, whole + 1))
+        return few + (events - whole) * (many - few)
+    if whole == 0:
+        return 0.0
+    rng = np.random.default_rng(1)
+    if by_key:
+        each = rng.multinomial(whole, np.full(tasks, 1 / tasks), _DRAWS)
+    else:
+        each = np.full((_DRAWS, tasks), whole // tasks) + (np.arange(tasks) < whole % tasks)
+    scv = {"exponential": 1.0, "uniform": service.spread**2 / 3}.get(service.law, 0.0)
+    if scv == 0.0:
+        return float(service.mean_s * each.max(axis=1).mean())
+    drawn = rng.gamma(np.maximum(each / scv, 1e-9), service.mean_s * scv)
+    return float(drawn.max(axis=1).mean())
 
 
 def app_of(topology: Topology, recorded: Sequence[Snapshot]) -> App:
-    """Service times and selectivities as measured; exponential service where its variation is above
-    a half, else fixed.
-    """
+    """Service times, selectivities and the variation of both service and arrivals as measured."""
     service, selectivity = {}, {}
     for name in topology.names:
         samples = [s.samples[name] for s in recorded]
         done = sum(s.processed for s in samples)
-        busy = [
-            (s.busy_s, s.processed) for s in samples if s.busy_s is not None and s.processed > 0
-        ]
-        if not busy:
-            raise NotReady(
-                f"operator '{name}' processed nothing, or its busy time was not measured: no "
-                "service time is known"
-            )
-        scv = [
-            (s.scv_service, s.processed)
-            for s in samples
-            if s.scv_service is not None and s.processed > 0
-        ]
-        varied = sum(v * n for v, n in scv) / sum(n for _, n in scv) > 0.5 if scv else False
-        mean_s = max(1e-9, sum(b for b, _ in busy) / sum(n for _, n in busy))
-        service[name] = Service(mean_s, "exponential" if varied else "fixed")
+        service[name] = _service(name, samples)
         for consumer in topology.successors(name):
             selectivity[name, consumer] = sum(s.emitted.get(consumer, 0.0) for s in samples) / done
+    arrivals = _scv([(x.scv_arrival, x) for n in topology.sources for x in _of(recorded, n)])
     return App(
         "twin",
         "a recorded pipeline",
@@ -174,21 +192,55 @@ def app_of(topology: Topology, recorded: Sequence[Snapshot]) -> App:
         topology,
         service,
         selectivity,
+        splits=_splits(topology, selectivity),
         values=Values(1000),
-        arrivals="poisson",
+        arrivals="poisson" if arrivals is None or arrivals > _MUCH else "even",
         window_s=recorded[0].window_s,
     )
+
+
+def _of(recorded: Sequence[Snapshot], name: str) -> list[Sample]:
+    return [s.samples[name] for s in recorded]
+
+
+def _service(name: str, samples: Sequence[Sample]) -> Service:
+    """Mean and law: fixed, uniform or exponential, the more the measured times vary."""
+    busy = [(s.busy_s, s.processed) for s in samples if s.busy_s is not None and s.processed > 0]
+    if not busy:
+        raise NotReady(
+            f"operator '{name}' processed nothing, or its busy time was not measured: no "
+            "service time is known"
+        )
+    mean_s = max(1e-9, sum(b for b, _ in busy) / sum(n for _, n in busy))
+    scv = _scv([(s.scv_service, s) for s in samples]) or 0.0
+    if scv > _MUCH:
+        return Service(mean_s, "exponential")
+    if scv < _LITTLE:
+        return Service(mean_s)
+    return Service(mean_s, "uniform", spread=min(1.0, (3 * scv) ** 0.5))
+
+
+def _scv(measured: Sequence[tuple[float | None, Sample]]) -> float | None:
+    """Mean squared variation over the events of the windows that measured one."""
+    known = [(v, s.processed) for v, s in measured if v is not None and s.processed > 0]
+    return sum(v * n for v, n in known) / sum(n for _, n in known) if known else None
+
+
+def _splits(topology: Topology, selectivity: dict[tuple[str, str], float]) -> frozenset[str]:
+    """Operators that send every event to one of several consumers: their shares sum to 1. The
+    measured ones are scaled to it: a batch may be counted in one window and its output in another.
+    """
+    splits = set()
+    for name in topology.names:
+        edges = [(name, c) for c in topology.successors(name)]
+        total = sum(selectivity[e] for e in edges)
+        if len(edges) > 1 and abs(total - 1) <= _OFF:
+            splits.add(name)
+            selectivity |= {e: selectivity[e] / total for e in edges}
+    return frozenset(splits)
 
 
 def load_of(topology: Topology, recorded: Sequence[Snapshot]) -> Load:
     """What came from outside, per window (of their mean length)."""
     counts = [sum(from_outside(s.samples[n]) for n in topology.sources) for s in recorded]
     return Load("recorded", np.array(counts), float(np.mean([s.window_s for s in recorded])))
-
-
-def _mean_batch_s(recorded: Sequence[Snapshot], name: str, otherwise: str) -> float:
-    samples = [s.samples[name] for s in recorded]
-    known = [(s.batch_s, s.batches) for s in samples if s.batch_s is not None and s.batches]
-    if not known:
-        raise NotReady(otherwise.format(name))
-    return sum(took_s * n for took_s, n in known) / sum(n for _, n in known)

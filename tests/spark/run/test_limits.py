@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from foretide.clock import LEAST_EVENTS, MOST_SPAN_S
 from foretide.spark.run.folder import RunFolder
-from foretide.spark.run.limits import FILE_EVENTS, FIRST, LEAST, MOST_SPAN_S, Limits
+from foretide.spark.run.limits import FILE_EVENTS, FIRST, Limits
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def test_first_batches_are_small_and_later_ones_hold_two_triggers_of_work(
     limits.renew("a")
     assert int(folder.limit_file("a").read_text()) == limits.of("a") == 320
     limits.observe("a", busy_s=900.0, events=1)
-    assert limits.of("a") == LEAST
+    assert limits.of("a") == LEAST_EVENTS
 
 
 def test_a_restart_begins_with_what_was_learned(folder: RunFolder) -> None:

@@ -18,6 +18,7 @@ from foretide.sim.events.state import (
     BIN_S,
     BURST,
     CARRY,
+    EVEN,
     NEXT_ARRIVAL,
     NONE,
     POISSON,
@@ -28,17 +29,18 @@ from foretide.sim.events.state import (
 def schedule_arrival(s: Any, after: float) -> None:
     """Set the instant of the next arrival; infinity when the load is over."""
     if s.count[ARRIVALS_LAW] == POISSON:
-        s.clock[NEXT_ARRIVAL] = _poisson(s, after)
+        s.clock[NEXT_ARRIVAL] = _next_in(s, after, exponential(s.rng, ARRIVALS))
+    elif s.count[ARRIVALS_LAW] == EVEN:
+        s.clock[NEXT_ARRIVAL] = _next_in(s, after, 1.0)
     else:
         s.clock[NEXT_ARRIVAL] = _batched(s)
 
 
 @inner
-def _poisson(s: Any, after: float) -> Any:
-    """A Poisson process whose rate is constant within an interval: one unit-exponential is used up
-    over the intervals' rates.
+def _next_in(s: Any, after: float, left: float) -> Any:
+    """The instant by which the intervals' rates add up to ``left`` events: a unit exponential gives
+    a Poisson process whose rate is constant within an interval, 1 evenly spaced events.
     """
-    left = exponential(s.rng, ARRIVALS)
     bin_s, t = s.clock[BIN_S], after
     i = s.count[BIN]
     while i < s.rates.size:

@@ -3,10 +3,11 @@
 Every operator is a query of its own. At its trigger it takes all that waits and distributes it
 over ``replicas`` tasks by the grouping; the batch costs a fixed overhead and then lasts as long
 as its slowest task; only when it ends are its events processed, its outputs delivered and its busy
-time known. Triggers are multiples of the interval; a batch that overran is followed at once by the
-next, and no batch runs without events. An operator behind an edge looks more often than the
-trigger, but rests a while after each start, as ``foretide.spark`` does it: a chain's latency is
-then not a multiple of the trigger.
+time known. Triggers are multiples of the interval; a batch that ran past the next one is followed
+at once by another, and no batch runs without events. An operator behind an edge looks more often
+than the trigger, but rests a while after each start, and takes no more than its replicas work off
+in two triggers, as ``foretide.spark`` does it: a chain's latency is then not a multiple of the
+trigger.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from foretide.apps import App
-from foretide.clock import PAUSE, POLL_S
+from foretide.clock import LEAST_EVENTS, PAUSE, POLL_S, span_s
 from foretide.jit import lean_entry as entry
 from foretide.jit import lean_inner as inner
 from foretide.sim.events.agenda import set_due
@@ -52,7 +53,7 @@ RESTING, AWAITED, RUNNING = range(3)  # phases of an operator
 @dataclass(frozen=True, slots=True)
 class BatchCosts:
     """What a micro-batch costs beside its events: ``overhead_s`` per batch (or per operator),
-    ``task_s`` for a task with events.
+    ``task_s`` for a task with events, ``commit_s`` after its delivery, until the next may start.
 
     Operators that read a source start every ``trigger_s``. The others look every ``poll_s`` (0:
     every trigger) and start at most every ``pause`` triggers. The defaults are of the order of a
@@ -65,6 +66,7 @@ class BatchCosts:
     overheads_s: Mapping[str, float] = field(default_factory=dict)
     poll_s: float = POLL_S
     pause: float = PAUSE
+    commit_s: float = 0.0
 
     def write(self, state: EngineState, app: App) -> None:
         for i, name in enumerate(app.topology.names):
@@ -73,15 +75,20 @@ class BatchCosts:
                 min(self.poll_s, self.trigger_s) if behind else self.trigger_s
             )
             state.ops["pause_s"][i] = self.pause * self.trigger_s if behind else 0.0
-            state.ops["batch_at"][i] = -np.inf
+            state.ops["batch_at"][i] = state.ops["ready_at"][i] = -np.inf
             state.ops["overhead_s"][i] = self.overheads_s.get(name, self.overhead_s)
             state.ops["task_s"][i] = self.task_s
+            state.ops["commit_s"][i] = self.commit_s
+            state.ops["limit_s"][i] = (
+                span_s(self.trigger_s, state.ops["overhead_s"][i]) if behind else np.inf
+            )
 
 
 @inner
 def _await_trigger(s: Any, op: int, now: float) -> None:
     """Events wait at an operator that rests: it starts at its next trigger."""
-    trigger, ready = s.ops[op].trigger_s, max(now, s.ops[op].batch_at + s.ops[op].pause_s)
+    trigger = s.ops[op].trigger_s
+    ready = max(now, s.ops[op].ready_at, s.ops[op].batch_at + s.ops[op].pause_s)
     at = ready if trigger <= 0.0 else np.ceil(ready / trigger - 1e-9) * trigger
     s.ops[op].phase = AWAITED
     set_due(s, s.ops[op].base, max(ready, at))
@@ -95,7 +102,8 @@ def _start_batch(s: Any, op: int, now: float) -> None:
         s.slots[slot].service_s = 0.0
         s.slots[slot].task_events = 0.0
     first, last, count = NONE, NONE, 0
-    while s.slots[base].length > 0:
+    most = max(LEAST_EVENTS, s.ops[op].limit_s * tasks / max(s.ops[op].mean_s, 1e-9))
+    while s.slots[base].length > 0 and count < most:
         job = pop(s, base)
         if now - s.jobs[job].entered > s.clock[TIMEOUT_S]:
             s.w_ops[op].dropped += 1.0
@@ -143,6 +151,16 @@ def _longest_task_s(s: Any, op: int) -> Any:
 
 
 @inner
+def _overran(s: Any, op: int, now: float) -> Any:
+    """Whether the trigger after the batch's start has passed. Spark then starts the next batch at
+    once, not at another trigger.
+    """
+    trigger, began = s.ops[op].trigger_s, s.ops[op].batch_at
+    following = began if trigger <= 0.0 else (np.floor(began / trigger + 1e-9) + 1.0) * trigger
+    return now >= max(following, began + s.ops[op].pause_s)
+
+
+@inner
 def _close_batch(s: Any, op: int, now: float) -> None:
     """All events of a batch are sent on: count its tasks, and begin or await the next batch when
     events wait.
@@ -159,10 +177,11 @@ def _close_batch(s: Any, op: int, now: float) -> None:
     s.w_ops[op].batches += 1.0
     s.w_ops[op].batches_s += now - s.ops[op].batch_at
     s.ops[op].phase = RESTING
+    s.ops[op].ready_at = now + s.ops[op].commit_s
     if s.slots[base].length > 0 and not s.ops[op].paused:
-        if now - s.ops[op].batch_at >= max(s.ops[op].trigger_s, s.ops[op].pause_s):  # it overran
+        if _overran(s, op, now):
             s.ops[op].phase = AWAITED
-            set_due(s, base, now)
+            set_due(s, base, s.ops[op].ready_at)
         else:
             _await_trigger(s, op, now)
 

@@ -22,7 +22,7 @@ from foretide.sim.events.agenda import new_agenda
 from foretide.sim.events.rng import streams
 
 FIXED, EXPONENTIAL, UNIFORM, BY_VALUE = range(4)  # service laws
-POISSON, BATCHED = range(2)  # arrivals
+POISSON, BATCHED, EVEN = range(3)  # arrivals
 LAWS = {"fixed": FIXED, "exponential": EXPONENTIAL, "uniform": UNIFORM, "by-value": BY_VALUE}
 
 
@@ -45,7 +45,8 @@ OPS = _record(
     i4="base most replicas grouping cursor law edges edges_end splits paused idle phase in_batch "
     "tasks",
     u4="batch",
-    f8="mean_s spread last_arrival trigger_s pause_s overhead_s task_s batch_at",
+    f8="mean_s spread last_arrival trigger_s pause_s overhead_s task_s batch_at ready_at commit_s "
+    "limit_s",
 )
 # a slot: its queue, the job it works on, an entry in the ring of idle replicas; since when it is
 # busy (within the window), the service time drawn, the slow-down it was started with, events of a
@@ -204,7 +205,7 @@ def _counters(app: App, out: list[tuple[int, int, float]]) -> Any:
     count = np.zeros(COUNT, np.uint32)
     operators = range(len(app.topology.names))
     copies = [sum(int(np.ceil(s)) for p, _, s in out if p == i) for i in operators]
-    law = POISSON if app.arrivals == "poisson" else BATCHED
+    law = {"poisson": POISSON, "even": EVEN}.get(app.arrivals, BATCHED)
     count[[FREE_LEFT, ARRIVALS_LAW, FANOUT]] = POOL, law, max(copies) + 1
     count[OPEN] = NONE
     return count

@@ -25,6 +25,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.datasource import ReadLimit
 from pyspark.sql.types import StructType
 
+from foretide.clock import POLL_S
 from foretide.spark.edge.inbox import Inbox
 from foretide.spark.edge.store import StorePath, address_for_readers, place_at
 from foretide.spark.worker.planning import end_quietly
@@ -33,7 +34,6 @@ ReadPieces = Callable[[Sequence[tuple[str, int]], pa.Schema], Iterator[pa.Record
 """Reads pieces, given by name and number of events, in a schema."""
 EVENTS_PER_TASK = 50_000
 NO_LIMIT = 1_000_000_000
-LOOK_S = 0.05
 WAIT_S = 0.4
 """How long Spark's question for new offsets waits for an answer. A stop waits as long."""
 
@@ -59,7 +59,7 @@ class _Reader(DataSourceStreamReader):
         self.schema = schema
         self._next_at = 0.0
         # Requests to a store cost money: there, one look per question.
-        self._look_s = WAIT_S if isinstance(inbox.edges, StorePath) else LOOK_S
+        self._look_s = WAIT_S if isinstance(inbox.edges, StorePath) else POLL_S
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802
         return self.inbox.start()

@@ -12,22 +12,14 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping
 
+from foretide.clock import LEAST_EVENTS, span_s
 from foretide.files import replace_file
 from foretide.spark.edge.source import NO_LIMIT
 from foretide.spark.run.folder import RunFolder
 
 log = logging.getLogger(__name__)
-LEAST = 10
-"""A batch may always take this many events."""
 FIRST = 100
 """Events per replica in the first batch, before anything is known of the service time."""
-LEAST_SPAN_S = 2.0
-"""A batch holds at least this much work: a smaller one costs more to run than it does."""
-AMORTIZED = 4.0
-"""Work of a batch, in times of what it costs beside its work: its replicas then work for at least
-four fifths of the time, or a queue would not drain."""
-MOST_SPAN_S = 10.0
-"""A batch holds no more work than this because of what it costs."""
 FILE_EVENTS = 1000
 """Events per file for consumers whose service time is unknown."""
 MOST_STRETCH = 100.0
@@ -49,7 +41,7 @@ class Limits:
         self._folder = folder
         self._replicas = replicas
         self._fixed = dict(fixed or {})
-        self._span_s = max(2 * trigger_s, LEAST_SPAN_S)
+        self._trigger_s = trigger_s
         self._kept = folder.saved_service_times()
         self._service_time_s = {n: s for n, s in self._kept.items() if n in replicas}
         self._limits: dict[str, int] = {}
@@ -106,15 +98,11 @@ class Limits:
             replicas, service_time_s = self._replicas[name], self._service_time_s.get(name)
             limit = FIRST * replicas
             if service_time_s is not None:
-                limit = max(LEAST, int(self._work_s(name) * replicas / max(service_time_s, 1e-9)))
+                work_s = span_s(self._trigger_s, self._overhead_s.get(name, 0.0))
+                limit = max(LEAST_EVENTS, int(work_s * replicas / max(service_time_s, 1e-9)))
             limit = int(limit * self._stretch.get(name, 1.0))
             if self._limits.get(name) != limit:
                 self._set(name, limit)
-
-    def _work_s(self, name: str) -> float:
-        """Seconds of work that a batch should hold for every replica."""
-        worth_s = min(AMORTIZED * self._overhead_s.get(name, 0.0), MOST_SPAN_S)
-        return max(self._span_s, worth_s)
 
     def _set(self, name: str, limit: int) -> None:
         try:

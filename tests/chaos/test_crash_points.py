@@ -16,8 +16,9 @@ from foretide.spark.edge.checkpoint import Checkpoint
 from foretide.spark.edge.outbox import Outbox
 from foretide.spark.edge.protocol import Manifest
 from foretide.spark.run.accounts import Delivery
+from foretide.spark.run.batch import Intake
 from foretide.spark.run.channels import Channels
-from foretide.spark.run.query import Intake, OperatorQuery
+from foretide.spark.run.query import OperatorQuery
 
 LONG = 300
 """Operations of a life: no run has fewer."""
@@ -139,7 +140,7 @@ def test_it_sees_a_sink_dropped_before_it_was_written(monkeypatch: pytest.Monkey
                 sink.write(rows, batch)
 
     monkeypatch.setattr(Channels, "write_sinks", early)
-    assert seen(2, start=210)
+    assert seen(1, start=225)
 
 
 def test_it_sees_a_delivery_that_was_not_synced(monkeypatch: pytest.MonkeyPatch) -> None:

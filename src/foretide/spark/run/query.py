@@ -10,12 +10,9 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -25,9 +22,10 @@ from foretide.errors import PipelineFailed
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.pipeline import Source
 from foretide.spark.declare.wiring import Wired, apply_frame, open_source, source_part, stamped
-from foretide.spark.edge.protocol import File, Manifest, Piece, plus
-from foretide.spark.run.accounts import NOTHING, Accounts, Delivery, Partial
+from foretide.spark.edge.protocol import Manifest, Piece, plus
+from foretide.spark.run.accounts import Accounts, Delivery
 from foretide.spark.run.arrivals import Feed, GeneratedFeed, OpenSource, Outside, feeds_of
+from foretide.spark.run.batch import BatchRun, Intake
 from foretide.spark.run.channels import Channels
 from foretide.spark.run.cutting import SLACK, cuts, grouped, spool
 from foretide.spark.run.folder import RunFolder
@@ -35,10 +33,12 @@ from foretide.spark.run.gaps import Gaps, gaps
 from foretide.spark.run.limits import Limits
 from foretide.spark.run.output import OutputFolder
 from foretide.spark.run.placing import Placement, Seats
-from foretide.spark.run.runners import Outcome, Portion, runner_of
+from foretide.spark.run.runners import Portion, runner_of
+from foretide.spark.run.sessions import session_settings
+from foretide.spark.run.state import State, state_of
 from foretide.spark.run.stopping import Brake, CutOff
 from foretide.spark.run.trees import Trees, merged
-from foretide.spark.worker.meter import Progress, Report, read_progress
+from foretide.spark.worker.meter import Report
 from foretide.spark.worker.partitioning import feedback
 
 START_TRIES = 3
@@ -63,101 +63,6 @@ class Facilities:
     failed: Callable[[str, Exception], PipelineFailed]
     placement: Placement = field(default_factory=Placement)
     trees: Trees | None = None
-
-
-@dataclass(frozen=True)
-class Intake:
-    """What a batch takes: files per producer, and events per source (None: unknown beforehand).
-    Spark logged it at ``logged_at``.
-    """
-
-    batch: int
-    logged_at: float
-    pieces: Mapping[str, list[Piece]]
-    sources: Mapping[str, int | None]
-
-    @property
-    def files(self) -> list[Piece]:
-        return [p for pieces in self.pieces.values() for p in pieces]
-
-    @property
-    def counted(self) -> dict[str, int]:
-        """Events per input, where they are known beforehand."""
-        by_producer = {p: sum(f.events for f in files) for p, files in self.pieces.items()}
-        return by_producer | {s: n for s, n in self.sources.items() if n is not None}
-
-    @property
-    def size(self) -> int | None:
-        """Events in all; None when some source does not say."""
-        return None if None in self.sources.values() else sum(self.counted.values())
-
-    def waited_s(self, now: float) -> float:
-        """Seconds between delivery and ``now``, summed over the events from operators."""
-        return sum(f.events * (now - f.delivered_at) for f in self.files)
-
-
-@dataclass
-class BatchRun:
-    """A batch that runs: what its finished pieces measured and wrote, and where the running one
-    reports its progress.
-    """
-
-    staging: Path
-    outcomes: list[Outcome] = field(default_factory=list)
-    files: dict[str, tuple[File, ...]] = field(default_factory=dict)
-    done: Partial = NOTHING
-    reporting: str | None = None
-
-    def finish(self, outcome: Outcome, files: Mapping[str, tuple[File, ...]]) -> None:
-        """A piece is done."""
-        self.outcomes.append(outcome)
-        for folder, held in files.items():
-            self.files[folder] = (*self.files.get(folder, ()), *held)
-        emitted = {folder: sum(n for _, n in held) for folder, held in self.files.items()}
-        reports = {r.replica: Progress(r.processed, r.busy_s) for r in outcome.reports}
-        by_replica = _plus(self.done.by_replica, reports)
-        late = self.done.late + sum(r.late for r in outcome.reports)
-        events = self.done.events + (outcome.events or 0)
-        self.done, self.reporting = Partial(events, by_replica, emitted, late), None
-
-    def progress(self) -> Partial:
-        """What is done so far, also by tasks that still run; called on other threads."""
-        done, reporting = self.done, self.reporting
-        running = read_progress(reporting) if reporting is not None else {}
-        if not running:
-            return done
-        events = done.events + sum(p.processed for p in running.values())
-        return Partial(events, _plus(done.by_replica, running), done.emitted, done.late)
-
-    @property
-    def events(self) -> int | None:
-        """Events that the batch held; None where its runner cannot count them."""
-        counts = [o.events for o in self.outcomes]
-        return None if None in counts else sum(n or 0 for n in counts)
-
-    @property
-    def reports(self) -> list[Report]:
-        return [r for o in self.outcomes for r in o.reports]
-
-
-def _plus(one: Mapping[int, Progress], other: Mapping[int, Progress]) -> dict[int, Progress]:
-    """Replica by replica sums."""
-    none = Progress(0, 0.0)
-    pairs = {i: (one.get(i, none), other.get(i, none)) for i in (*one, *other)}
-    return {
-        i: Progress(a.processed + b.processed, a.busy_s + b.busy_s) for i, (a, b) in pairs.items()
-    }
-
-
-@dataclass(frozen=True)
-class State:
-    """Rows and bytes that a stateful operator keeps, and the event time up to which it is
-    complete.
-    """
-
-    rows: float
-    bytes: float
-    watermark_at: float | None
 
 
 class OperatorQuery:
@@ -481,17 +386,7 @@ class OperatorQuery:
 
     def kept_state(self) -> State | None:
         """What a stateful operator keeps, after its last batch; None before, and for any other."""
-        if not self.wired.stateful or self.query is None:
-            return None
-        progress = self.query.lastProgress
-        if progress is None or not progress.stateOperators:
-            return None
-        kept, until = progress.stateOperators, progress.eventTime.get("watermark")
-        return State(
-            float(sum(s.numRowsTotal for s in kept)),
-            float(sum(s.memoryUsedBytes for s in kept)),
-            datetime.fromisoformat(until.replace("Z", "+00:00")).timestamp() if until else None,
-        )
+        return state_of(self.query) if self.wired.stateful and self.query is not None else None
 
     def _gaps(self, intake: Intake, reports: Sequence[Report]) -> Gaps:
         """Times between arrivals: of what producers delivered, or between the stamps of a source's
@@ -525,19 +420,3 @@ class OperatorQuery:
         if self.wired.sources:
             from_outside = sum(done.consumed.get(s.name, 0) for s in self.wired.sources)
             self.outside.finished(intake.batch, from_outside)
-
-
-@contextmanager
-def session_settings(spark: SparkSession, pool: str, conf: Mapping[str, str]) -> Iterator[None]:
-    """Session settings that a query started inside keeps for itself."""
-    before = {k: spark.conf.get(k) for k in conf}
-    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
-    for k, v in conf.items():
-        spark.conf.set(k, v)
-    try:
-        yield
-    finally:
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
-        for k, old in before.items():
-            if old is not None:
-                spark.conf.set(k, old)

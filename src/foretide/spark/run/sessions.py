@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
@@ -99,3 +100,19 @@ def missing_settings(spark: SparkSession) -> tuple[str, ...]:
     )
     conf = spark.sparkContext.getConf()
     return tuple(f"{k}={SETTINGS[k]}" for k in wanted if conf.get(k, "") != SETTINGS[k])
+
+
+@contextmanager
+def session_settings(spark: SparkSession, pool: str, conf: Mapping[str, str]) -> Iterator[None]:
+    """Session settings that a query started inside keeps for itself."""
+    before = {k: spark.conf.get(k) for k in conf}
+    spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
+    for k, v in conf.items():
+        spark.conf.set(k, v)
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", None)  # type: ignore[arg-type]
+        for k, old in before.items():
+            if old is not None:
+                spark.conf.set(k, old)

@@ -18,7 +18,8 @@ from pyspark.sql.types import DataType, DoubleType, StructField, StructType
 from foretide.errors import InvalidConfig
 from foretide.spark.declare.generator import Generator
 from foretide.spark.declare.kafka import Kafka
-from foretide.spark.declare.pipeline import Pipeline, Source, Step
+from foretide.spark.declare.pipeline import Pipeline
+from foretide.spark.declare.steps import Source, Step
 from foretide.spark.worker.columns import RESERVED, STAMP, UNPARSED
 from foretide.spark.worker.work import MARK
 

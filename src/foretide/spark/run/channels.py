@@ -17,7 +17,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from foretide.errors import InvalidConfig, PipelineFailed
-from foretide.spark.declare.pipeline import Input, Pipeline, Sink
+from foretide.spark.declare.pipeline import Pipeline
+from foretide.spark.declare.steps import Input, Sink
 from foretide.spark.declare.wiring import Wired, first_line, stamped
 from foretide.spark.edge.protocol import Outlet, Output
 from foretide.spark.worker.columns import ERROR, EVENT, OPERATOR, OUT, STAMP, TO

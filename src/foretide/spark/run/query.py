@@ -20,7 +20,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from foretide.clock import PAUSE
 from foretide.errors import PipelineFailed
 from foretide.spark.declare.generator import Generator
-from foretide.spark.declare.pipeline import Source
+from foretide.spark.declare.steps import Source
 from foretide.spark.declare.wiring import Wired, apply_frame, open_source, source_part, stamped
 from foretide.spark.edge.protocol import Manifest, Piece, plus
 from foretide.spark.run.accounts import Accounts, Delivery

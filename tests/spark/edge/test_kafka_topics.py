@@ -18,11 +18,12 @@ from hypothesis import strategies as st
 from foretide.demo.broker import PASSWORD, USER, Broker
 from foretide.errors import InvalidConfig, PipelineFailed
 from foretide.spark.edge import kafka_client, kafka_read
-from foretide.spark.edge.kafka import KafkaEdges, prefix_in
-from foretide.spark.edge.kafka import Topics as EdgeTopics
+from foretide.spark.edge.kafka import KafkaEdges
 from foretide.spark.edge.kafka_client import Cluster, client_config
 from foretide.spark.edge.kafka_read import read_slices
 from foretide.spark.edge.kafka_records import Config, Place, Slice, evenly
+from foretide.spark.edge.kafka_topics import Topics as EdgeTopics
+from foretide.spark.edge.kafka_topics import prefix_in
 from foretide.spark.edge.kafka_write import Outgoing, Writing, produce
 from foretide.spark.edge.source import read_files
 from foretide.spark.worker.columns import STAMP, TO

@@ -21,10 +21,10 @@ import pytest
 from broker import Topics
 
 from foretide.demo.broker import Broker
-from foretide.spark.edge.kafka import prefix_in
 from foretide.spark.edge.kafka_client import client_config, topic_name
 from foretide.spark.edge.kafka_read import read_slices
 from foretide.spark.edge.kafka_records import Place, Slice
+from foretide.spark.edge.kafka_topics import prefix_in
 from foretide.spark.edge.outbox import Outbox
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]

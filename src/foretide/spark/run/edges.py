@@ -33,7 +33,8 @@ def edges_of(pipeline: Pipeline, folder: RunFolder, channels: Mapping[str, Chann
             )
         return folder.edges
     try:
-        from foretide.spark.edge.kafka import KafkaEdges, prefix_in
+        from foretide.spark.edge.kafka import KafkaEdges
+        from foretide.spark.edge.kafka_topics import prefix_in
     except ModuleNotFoundError as error:
         if error.name != "confluent_kafka":
             raise

@@ -93,7 +93,6 @@ class Attachment:
         self.account = ExecutorAccount(DynamicAllocation(1, settings.max_executors))
         self.cpu_s: float | None = None
         self.jvm_cpu_s: float | None = None
-        self.gauges = SparkGauges(SparkJvm(spark))
         self.advised = threading.Event()
         self._stop = threading.Event()
         self._life = threading.Event()
@@ -102,6 +101,7 @@ class Attachment:
         self._mode = ModeSwitch(  # here, so that a folder that cannot be written to is an error
             control_path(self.journal_path), "advise" if settings.mode == "advise" else "act"
         )
+        self.gauges = SparkGauges(SparkJvm(spark))
         self._thread = threading.Thread(target=self._run, name="foretide-attach", daemon=True)
         spark.streams.addListener(self.listener)
         self._thread.start()

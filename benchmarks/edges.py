@@ -2,9 +2,10 @@
 Kafka in one run.
 
 A hop is: tasks write a batch's events, the batch is delivered, the consumer looks for it, reads it
-and spreads it over its replicas. Both edges take turns in one session, a broker beside; medians
-over the rounds without the first ones. Goals at 20,000 events per batch: Kafka has at least 0.8 x
-the directory's throughput, and adds at most 150 ms per hop. Usage:
+and spreads it over its replicas. Two consumers take turns, as the operators of a pipeline share
+their workers, and both kinds of edge take turns in one session, a broker beside; medians over the
+rounds without the first ones. Goals at 20,000 events per batch: Kafka has at least 0.8 x the
+directory's throughput, and adds at most 150 ms per hop. Usage:
 python benchmarks/edges.py [ROUNDS] [EVENTS PER BATCH]
 """
 
@@ -32,7 +33,10 @@ from foretide.spark.worker.partitioning import spread
 
 SKIPPED, TASKS = 3, 2
 SCHEMA = f"id long, key long, value double, text string, {STAMP} double"
-ONE = {"0": Outlet(("id", "key", "value", "text", STAMP), ("to.b",))}
+CONSUMERS = ("b", "c")
+COLUMNS = ("id", "key", "value", "text", STAMP)
+Starts = dict[str, dict[str, str]]
+"""How far each consumer has read."""
 
 
 def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -40,20 +44,23 @@ def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-def hop(spark: SparkSession, edges: Edges, batch: int, events: int, start: dict[str, str]) -> float:
-    """Seconds that one batch takes over the edge."""
+def hop(spark: SparkSession, edges: Edges, batch: int, events: int, starts: Starts) -> float:
+    """Seconds that one batch takes over the edge to the consumer whose turn it is."""
+    consumer = CONSUMERS[batch % len(CONSUMERS)]
+    reader, start = f"to.{consumer}", starts[consumer]
+    outlets = {"0": Outlet(COLUMNS, (reader,))}
     frame = spark.range(0, events, 1, TASKS).selectExpr(
         "id", "id % 100 as key", "id * 0.5D as value", "concat('event ', id) as text",
         f"id * 1D as {STAMP}",
     )  # fmt: skip
     schema = StructType.fromDDL(SCHEMA)
     assert isinstance(schema, StructType)
-    output, inbox = edges.output("a"), edges.input("b", ["a"])
+    output, inbox = edges.output("a"), edges.input(consumer, ["a"])
     begun = time.perf_counter()
     staging = output.stage(batch)
-    output.write(frame.mapInArrow(work, SCHEMA), ONE, staging, 0)
-    files = output.collect(ONE, staging)
-    output.deliver(staging, Manifest(batch, time.time(), TASKS, {}, {"to.b": events}, files))
+    output.write(frame.mapInArrow(work, SCHEMA), outlets, staging, 0)
+    files = output.collect(outlets, staging)
+    output.deliver(staging, Manifest(batch, time.time(), TASKS, {}, {reader: events}, files))
     end = inbox.advance(start, events)
     pieces = inbox.between(start, end)["a"]
     assert sum(p.events for p in pieces) == events
@@ -71,11 +78,13 @@ def measured(
 ) -> dict[str, float]:
     """Median seconds per hop, by kind of edge."""
     took_s: dict[str, list[float]] = {name: [] for name in kinds}
-    starts = {name: edges.input("b", ["a"]).start() for name, edges in kinds.items()}
+    starts = {
+        name: {c: edges.input(c, ["a"]).start() for c in CONSUMERS} for name, edges in kinds.items()
+    }
     for batch in range(rounds + SKIPPED):
         for name, edges in kinds.items():
             took_s[name].append(hop(spark, edges, batch, events, starts[name]))
-    return {name: statistics.median(found[SKIPPED:]) for name, found in took_s.items()}
+    return {name: statistics.median(times[SKIPPED:]) for name, times in took_s.items()}
 
 
 def main(rounds: int = 15, events: int = 20_000) -> None:
@@ -84,7 +93,7 @@ def main(rounds: int = 15, events: int = 20_000) -> None:
         for n in (events, max(1, events // 100)):
             root = Path(folder) / str(n)
             topics = KafkaEdges(root / "kafka", broker.servers, {}, lambda n=n: f"edges-{n}")
-            topics.prepare({("a", "to.b"): TASKS})
+            topics.prepare({("a", f"to.{c}"): TASKS for c in CONSUMERS})
             kinds: dict[str, Edges] = {"directory": DirectoryEdges(root / "files"), "Kafka": topics}
             for edges in kinds.values():
                 edges.output("a").create()

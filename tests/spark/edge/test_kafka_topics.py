@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -67,6 +68,17 @@ def test_chunks_come_back_whole_and_in_slices(topics: Topics, config: Config) ->
         shares = [ids_of(read_slices(config, share, SCHEMA)) for share in evenly(chunks, tasks)]
         assert sorted(i for share in shares for i in share) == list(range(300))
         assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_a_fetch_does_not_hold_up_the_next_read_of_another_topic(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker answers one fetch of a client after the other: one that waits delays the next."""
+    monkeypatch.setattr(kafka_read, "client", lambda kind, config, pid: dict(config))
+    options: Any = kafka_read._consumer(client_config("a:1", {}))
+    assert int(options["fetch.wait.max.ms"]) <= 10
+    options = kafka_read._consumer(client_config("a:1", {"kafka.fetch.wait.max.ms": "70"}))
+    assert options["fetch.wait.max.ms"] == "70"
 
 
 def test_a_second_attempt_in_the_same_partition_is_not_read(topics: Topics, config: Config) -> None:

@@ -102,6 +102,10 @@ def _consumer(config: Config) -> Consumer:
         "enable.auto.offset.store": "false",
         "auto.offset.reset": "error",
         "queued.min.messages": "32",
+        "fetch.queue.backoff.ms": "10",
+        # What is read is there: a fetch that waits for more would hold up the next read of another
+        # topic, by half a second.
+        "fetch.wait.max.ms": "5",
         "fetch.error.backoff.ms": "100",
         "topic.metadata.propagation.max.ms": "3000",
     }

@@ -16,10 +16,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 from pyspark.sql import SparkSession
 
-from foretide.cli.demo_app import APPS, between, example
+from foretide.cli.demo_app import APPS, app_run
+from foretide.cli.demo_live import windows
 from foretide.cli.screen import summary
-from foretide.demo import DRAIN_S, WARM_UP_S, WINDOW_S
-from foretide.demo.tweets import demo_load, demo_past
 from foretide.journal import read
 from foretide.spark import session
 from foretide.spark.control.live import LiveRun
@@ -32,20 +31,9 @@ SIZE = {"width": 1000, "height": 900}
 
 def ran(name: str, chosen: str, seconds: int, folder: Path, spark: SparkSession) -> LiveRun:
     """One example until its load is done."""
-    app = APPS[name]
-    live = LiveRun(
-        example(name, between(demo_load(seconds, WARM_UP_S), app), folder),
-        system(chosen).promised(app.target_s, SHARE),
-        folder,
-        "act",
-        WINDOW_S,
-        app.target_s,
-        short_run=True,
-        until_idle=True,
-        share=SHARE,
-        past=lambda elapsed_s: between(demo_past(elapsed_s), app),
-    )
-    live.go(steps=round((seconds + WARM_UP_S + DRAIN_S) / WINDOW_S), spark=spark)
+    promised = system(chosen).promised(APPS[name].target_s, SHARE)
+    live = app_run(name, promised, seconds, folder)
+    live.go(steps=windows(seconds), spark=spark)
     return live
 
 

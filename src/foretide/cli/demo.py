@@ -9,22 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from foretide.cli import report
 from foretide.cli.demo_app import APPS, run_app
-from foretide.cli.live import sentences, spark_settings
+from foretide.cli.demo_live import live_run, watch, windows, with_page
 from foretide.cli.out import say
-from foretide.cli.run import SHARE, STOPPING, SYSTEM, check_parts, serve_beside
-from foretide.cli.screen import Screen, summary
-from foretide.demo import (
-    DRAIN_S,
-    TARGET_LATENCY_S,
-    WARM_UP_S,
-    WINDOW_S,
-    balance,
-    demo_folder,
-)
+from foretide.cli.run import SHARE, SYSTEM, check_parts
+from foretide.demo import TARGET_LATENCY_S, WARM_UP_S, balance, demo_folder
 from foretide.errors import InvalidConfig
 from foretide.figures.ahead import ahead
 from foretide.figures.record import RunRecord
@@ -91,7 +82,6 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int, edges: Edge
     from foretide.demo.broker import Broker
     from foretide.demo.tweets import Table, Tweets, demo_load, demo_past, tweets
     from foretide.spark import kafka
-    from foretide.spark.control.live import LiveRun
 
     table = Table(folder / "tweets.sqlite")
     pipeline = tweets(demo_load(duration_s, WARM_UP_S), table, after_s=WARM_UP_S)
@@ -104,37 +94,22 @@ def _run(system_name: str, duration_s: int, folder: Path, port: int, edges: Edge
         nonlocal came_in
         came_in = running.accounts.consumed("parse")
 
-    live = LiveRun(
+    live = live_run(
         pipeline,
         system,
         folder,
-        "act",
-        WINDOW_S,
         TARGET_LATENCY_S,
-        short_run=True,
-        until_idle=True,
+        demo_past,
         preload=(tweets.__module__,),
-        share=SHARE,
-        spark_settings=spark_settings(None, [], with_page=True),
-        past=demo_past,
+        spark_settings=with_page(),
     )
-    steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
+    steps = windows(duration_s)
     with ExitStack() as beside:
         if edges is Edges.KAFKA:
             say("Starting a Kafka broker on this machine ...")
             pipeline.edges = kafka(beside.enter_context(Broker(folder / "kafka")).servers)
-        serve_beside(beside, live.journal, port)
-        say(f"Starting Spark with four operators; {total} tweets in {duration_s} s follow ...")
-        screen = beside.enter_context(Screen(Console(highlight=False)))
-        beside.enter_context(sentences(folder))
-        ran, decisions = live.go(
-            screen.show,
-            steps,
-            started=screen.started,
-            stopping=lambda: say(STOPPING),
-            ended=ended,
-        )
-    say(summary(ran, decisions))
+        first = f"Starting Spark with four operators; {total} tweets in {duration_s} s follow ..."
+        ran, decisions = watch(live, steps, port, first, ended)
     if (foresight := ahead(RunRecord.of_journal(ran, decisions))) is not None:
         say(str(foresight))
     say(balance(came_in, total, table.counts(), len(decisions) < steps))

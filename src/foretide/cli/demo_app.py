@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-
-from foretide.cli.live import sentences, spark_settings
+from foretide.cli.demo_live import live_run, watch, windows, with_page
 from foretide.cli.out import say
-from foretide.cli.run import SHARE, STOPPING, check_parts, serve_beside
-from foretide.cli.screen import Screen, summary
-from foretide.demo import DRAIN_S, WARM_UP_S, WINDOW_S
+from foretide.cli.run import SHARE, check_parts
+from foretide.demo import WARM_UP_S
 from foretide.errors import missing_extra, unknown
 from foretide.examples.database import SqliteTable
 from foretide.load import Load
 from foretide.systems import System
 
 if TYPE_CHECKING:
+    from foretide.spark.control.live import LiveRun
     from foretide.spark.declare.pipeline import Pipeline
     from foretide.spark.run.running import Running
 
@@ -85,6 +82,22 @@ def between(load: Load, app: DemoApp) -> Load:
     return replace(load, counts=counts)
 
 
+def app_run(name: str, system: System, duration_s: int, folder: Path, **more: Any) -> LiveRun:
+    """The run of one example under the demo's load."""
+    from foretide.demo.tweets import demo_load, demo_past
+
+    app = APPS[name]
+    return live_run(
+        example(name, between(demo_load(duration_s, WARM_UP_S), app), folder),
+        system,
+        folder,
+        app.target_s,
+        lambda elapsed_s: between(demo_past(elapsed_s), app),
+        preload=(f"foretide.examples.{name}",),
+        **more,
+    )
+
+
 def run_app(name: str, system: System, duration_s: int, folder: Path, port: int) -> None:
     """Run the example until its load is done; the summary is the demo's."""
     if name not in APPS:
@@ -93,40 +106,16 @@ def run_app(name: str, system: System, duration_s: int, folder: Path, port: int)
     system = system.promised(app.target_s, SHARE)
     check_parts(system)
     importlib.import_module("foretide.spark")  # says what to install where Spark is missing
-    from foretide.demo.tweets import demo_load, demo_past
-    from foretide.spark.control.live import LiveRun
-
-    declared = example(name, between(demo_load(duration_s, WARM_UP_S), app), folder)
     counted: dict[str, int] = {}
-    live = LiveRun(
-        declared,
-        system,
-        folder,
-        "act",
-        WINDOW_S,
-        app.target_s,
-        short_run=True,
-        until_idle=True,
-        preload=(f"foretide.examples.{name}",),
-        share=SHARE,
-        spark_settings=spark_settings(None, [], with_page=True),
-        past=lambda elapsed_s: between(demo_past(elapsed_s), app),
+    live = app_run(name, system, duration_s, folder, spark_settings=with_page())
+    operators = len(live.pipeline.steps)
+    watch(
+        live,
+        windows(duration_s),
+        port,
+        f"Starting Spark with {operators} operators; {duration_s} s of {app.events} follow ...",
+        lambda running: counted.update(in_and_out(running)),
     )
-    steps = round((duration_s + WARM_UP_S + DRAIN_S) / WINDOW_S)
-    with ExitStack() as beside:
-        serve_beside(beside, live.journal, port)
-        operators = len(declared.steps)
-        say(f"Starting Spark with {operators} operators; {duration_s} s of {app.events} follow ...")
-        screen = beside.enter_context(Screen(Console(highlight=False)))
-        beside.enter_context(sentences(folder))
-        ran, decisions = live.go(
-            screen.show,
-            steps,
-            started=screen.started,
-            stopping=lambda: say(STOPPING),
-            ended=lambda running: counted.update(in_and_out(running)),
-        )
-    say(summary(ran, decisions))
     say(f"{app.events} in: {counted['in']:,}; events at the sinks: {counted['out']:,}")
     say(f"journal: {live.journal}; look again: foretide dashboard {folder}")
 

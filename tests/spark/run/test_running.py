@@ -57,9 +57,8 @@ def ids(frame: DataFrame) -> list[int]:
     return sorted(r["id"] for r in frame.select("id").collect())
 
 
-def test_a_chain_with_a_split_and_dead_letters_loses_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def even_and_odd() -> Pipeline:
+    """A split by parity; ids that end in seven fail."""
     p = new()
 
     @p.operator(
@@ -80,6 +79,13 @@ def test_a_chain_with_a_split_and_dead_letters_loses_nothing(
 
     p.sink("evens", inputs="large")
     p.sink("odds", inputs="parse:odd")
+    return p
+
+
+def test_a_chain_with_a_split_and_dead_letters_loses_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    p = even_and_odd()
     opening = FirstWindow()
     with Running(p, spark, tmp_path, on_delivery=opening) as running:
         running.set_replicas({"large": 3})

@@ -27,7 +27,7 @@ from pyspark.sql.types import StructType
 
 from foretide.clock import POLL_S
 from foretide.spark.edge.inbox import Inbox
-from foretide.spark.edge.store import StorePath, address_for_readers, place_at
+from foretide.spark.edge.store import address_for_readers, is_local, place_at
 from foretide.spark.worker.planning import end_quietly
 
 ReadPieces = Callable[[Sequence[tuple[str, int]], pa.Schema], Iterator[pa.RecordBatch]]
@@ -59,7 +59,7 @@ class _Reader(DataSourceStreamReader):
         self.schema = schema
         self._next_at = 0.0
         # Requests to a store cost money: there, one look per question.
-        self._look_s = WAIT_S if isinstance(inbox.edges, StorePath) else POLL_S
+        self._look_s = POLL_S if is_local(inbox.edges) else WAIT_S
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802
         return self.inbox.start()

@@ -192,6 +192,15 @@ def address_for_readers(place: Place) -> str:
     return place.for_readers if isinstance(place, StorePath) else str(place)
 
 
+def is_local(place: Place) -> bool:
+    """Whether a place is on a disk of this machine.
+
+    >>> is_local(place_at("/run")), is_local(place_at("file:///run")), is_local(place_at("s3://b"))
+    (True, True, False)
+    """
+    return isinstance(place, Path) or place.url.startswith("file://")
+
+
 def replace(place: Place, data: bytes, *, durable: bool = False) -> None:
     """Replace a small file or object whole. OSError when that fails."""
     if isinstance(place, StorePath):

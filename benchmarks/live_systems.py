@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
@@ -49,6 +50,14 @@ def lines(run: Run, decisions: Sequence[Decision]) -> list[str]:
     share = 100 * dropped / offered if offered else 0.0
     names = run.topology.names
     said = [f"lost by the timeout: {dropped:,.0f} of {offered:,.0f} events ({share:.1f} %)"]
+    for name in names:
+        phases = [p for d in windows if d.snapshot for p in d.snapshot.samples[name].phases]
+        cycle = [p for p, _ in groupby(phases)]
+        if cycle:
+            said.append(
+                f"phases of {name}: {' '.join(cycle[:12])} ..., "
+                f"{cycle.count('RUN')} times RUN, {cycle.count('SEND_ALL')} times SEND_ALL"
+            )
     said.append("second  events/s  " + "  ".join(names))
     for decision in windows[:: max(1, len(windows) // SHOWN)]:
         assert decision.snapshot is not None

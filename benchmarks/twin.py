@@ -18,7 +18,7 @@ import argparse
 import json
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -137,27 +137,27 @@ def main() -> None:
             (name, rate) for name, _, rate in (c.partition(":") for c in given.cases.split(","))
         ]
     cases = [(name, float(rate)) for name, rate in pairs]
-    if given.recorded:
-        report(cases, given.recorded, settings)
-        return
     with tempfile.TemporaryDirectory() as scratch:
-        folder = given.keep or Path(scratch)
-        record(cases, folder, settings)
-        report(cases, folder, settings)
+        folder = given.recorded or given.keep or Path(scratch)
+        ready = cases if given.recorded else recorded(cases, folder, settings)
+        report(ready, folder, settings)
 
 
 def journal_of(folder: Path, name: str, rate: float) -> Path:
     return folder / f"{name}-{rate:g}" / "journal.jsonl"
 
 
-def record(cases: Sequence[tuple[str, float]], folder: Path, settings: Settings) -> None:
+def recorded(
+    cases: Sequence[tuple[str, float]], folder: Path, settings: Settings
+) -> Iterator[tuple[str, float]]:
+    """Every case once it has run, in one session: Java compiles in the first half minute."""
     spark = session("twin", master="local[32]", short_run=True)
-    with tempfile.TemporaryDirectory() as scratch:  # Java compiles in the first half minute
-        record_one(
-            *cases[0], Path(scratch), replace(settings, seconds=COLD_S, warm_up_s=0.0), spark
-        )
+    with tempfile.TemporaryDirectory() as scratch:
+        cold = replace(settings, seconds=COLD_S, warm_up_s=0.0)
+        record_one(*cases[0], Path(scratch), cold, spark)
     for name, rate in cases:
         record_one(name, rate, journal_of(folder, name, rate).parent, settings, spark)
+        yield name, rate
     spark.stop()
 
 
@@ -194,7 +194,7 @@ def pipeline_of(name: str, rate: float, settings: Settings) -> Pipeline:
     return described(app, load, trigger_s=settings.trigger_s)
 
 
-def report(cases: Sequence[tuple[str, float]], folder: Path, settings: Settings) -> None:
+def report(cases: Iterable[tuple[str, float]], folder: Path, settings: Settings) -> None:
     print(f"{'app':10}{'load/s':>8}{'Spark s':>9}{'twin s':>8}{'error':>8}   replicas Spark / twin")
     rows = []
     for name, rate in cases:
@@ -203,12 +203,12 @@ def report(cases: Sequence[tuple[str, float]], folder: Path, settings: Settings)
         try:
             row = compared(name, rate, journal_of(folder, name, rate), settings)
         except ForetideError as error:
-            print(f"{name:10}{rate:8g}   not comparable: {error}")
+            print(f"{name:10}{rate:8g}   not comparable: {error}", flush=True)
             continue
         rows.append(row)
         replicas = " ".join(f"{n} {k}/{row.chosen[n]}" for n, k in row.real.items())
         latency = f"{row.real_s:9.2f}{row.foretold_s:8.2f}{row.error:+8.0%}"
-        print(f"{name:10}{rate:8g}{latency}   {replicas}")
+        print(f"{name:10}{rate:8g}{latency}   {replicas}", flush=True)
     if rows:
         near = sum(abs(r.error) <= 0.15 for r in rows)
         same = sum(r.apart <= 1 for r in rows)

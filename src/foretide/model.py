@@ -122,7 +122,8 @@ class Sample:
     that the query asks for, where known. Replicas beyond ``max_parallelism`` add nothing (a source
     has only so many partitions); None when no such limit is known. ``state_rows`` and
     ``state_bytes`` are what a stateful operator keeps, ``watermark_at`` the event time up to which
-    it is complete.
+    it is complete. ``phases`` are those of the grouping that the window's batches ran in, one after
+    another.
     """
 
     arrived: float
@@ -147,6 +148,7 @@ class Sample:
     state_rows: float | None = None
     state_bytes: float | None = None
     watermark_at: float | None = None
+    phases: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("arrived", "processed", "backlog"):

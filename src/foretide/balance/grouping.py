@@ -66,6 +66,11 @@ class Grouping(ABC):
     @abstractmethod
     def assign(self, keys: Keys, replicas: int, start: int = 0) -> Ids: ...
 
+    @property
+    def phase(self) -> str | None:
+        """What the grouping does with the next batch, where it has phases."""
+        return None
+
     def learn(self, feedback: Feedback) -> None:  # noqa: B027
         """Take in what a finished batch measured; by default nothing."""
 

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from foretide.balance.count_min import CostSketch
 from foretide.balance.grouping import CostLearner, Feedback, Ids, Traits
 from foretide.balance.keys import Keys
+from foretide.balance.osg_phases import Phases
 from foretide.jit import entry
 from foretide.model import Array
 
@@ -69,8 +70,13 @@ class OnlineShuffle(CostLearner):
     ) -> None:
         self.memory = memory
         self.sketch = CostSketch(epsilon, delta, seed)
+        self.phases = Phases()
         self.correction_s: Array = np.zeros(0)
         self.batch_s = 0.0
+
+    @property
+    def phase(self) -> str:
+        return self.phases.phase
 
     def new_sketch(self) -> CostSketch:
         """An empty sketch that a replica fills during a batch."""
@@ -97,6 +103,7 @@ class OnlineShuffle(CostLearner):
         if feedback.costs is not None and feedback.costs.events > 0:
             self.sketch.fade(self.memory)
             self.sketch.merge(feedback.costs)
+            self.phases.ended(feedback.processed, self.sketch)
         if had_costs and feedback.expected_s is not None:
             replicas = len(feedback.busy_s)
             before = np.zeros(replicas)

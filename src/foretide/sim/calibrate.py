@@ -28,6 +28,8 @@ from foretide.topology import Topology
 COMMIT_S = 0.1
 """What Spark does between a batch's delivery and the start of the next one on a small machine."""
 _DRAWS = 2000
+_FEW = 4
+"""Windows whose counts say whether arrivals are even."""
 _OFF = 0.03
 """How far measured shares of a split may be from 1."""
 _LITTLE, _MUCH = 0.05, 0.5
@@ -184,7 +186,6 @@ def app_of(topology: Topology, recorded: Sequence[Snapshot]) -> App:
         service[name] = _service(name, samples)
         for consumer in topology.successors(name):
             selectivity[name, consumer] = sum(s.emitted.get(consumer, 0.0) for s in samples) / done
-    arrivals = _scv([(x.scv_arrival, x) for n in topology.sources for x in _of(recorded, n)])
     return App(
         "twin",
         "a recorded pipeline",
@@ -194,9 +195,20 @@ def app_of(topology: Topology, recorded: Sequence[Snapshot]) -> App:
         selectivity,
         splits=_splits(topology, selectivity),
         values=Values(1000),
-        arrivals="poisson" if arrivals is None or arrivals > _MUCH else "even",
+        arrivals="even" if _arrive_evenly(topology, recorded) else "poisson",
         window_s=recorded[0].window_s,
     )
+
+
+def _arrive_evenly(topology: Topology, recorded: Sequence[Snapshot]) -> bool:
+    """By the gaps between arrivals; where too few were measured, by how much the counts of windows
+    vary: a Poisson process has a variance equal to the mean.
+    """
+    gaps = _scv([(x.scv_arrival, x) for n in topology.sources for x in _of(recorded, n)])
+    if gaps is not None:
+        return gaps < _MUCH
+    counts = load_of(topology, recorded).counts
+    return counts.size >= _FEW and bool(counts.var() < _MUCH * counts.mean())
 
 
 def _of(recorded: Sequence[Snapshot], name: str) -> list[Sample]:

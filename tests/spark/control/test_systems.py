@@ -121,6 +121,9 @@ def test_dabs_storm_changes_degrees_learns_costs_and_counts_what_it_loses(
     assert isinstance(seen["costs"], OnlineShuffle)
     assert seen["costs"].sketch.events > 0, "what values cost came back from the replicas"
     assert len(seen["costs"].correction_s) > 0, "estimates were used and corrected"
+    phases = [p for d in decisions if d.snapshot for p in d.snapshot.samples["work"].phases]
+    assert phases[0] == "ROUND_ROBIN"
+    assert {"SEND_ALL", "RUN"} <= set(phases), "the scheduler asked its replicas and went on"
     assert seen["left"] + seen["dead"] == seen["consumed"] == 1800
     samples = [s for d in decisions if d.snapshot for s in d.snapshot.samples.values()]
     assert sum(s.dropped or 0 for s in samples) <= seen["dead"]

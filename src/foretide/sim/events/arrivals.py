@@ -31,7 +31,8 @@ def schedule_arrival(s: Any, after: float) -> None:
     if s.count[ARRIVALS_LAW] == POISSON:
         s.clock[NEXT_ARRIVAL] = _next_in(s, after, exponential(s.rng, ARRIVALS))
     elif s.count[ARRIVALS_LAW] == EVEN:
-        s.clock[NEXT_ARRIVAL] = _next_in(s, after, 1.0)
+        first = after == 0.0  # half a gap, or events would come at the very instants of triggers
+        s.clock[NEXT_ARRIVAL] = _next_in(s, after, 0.5 if first else 1.0)
     else:
         s.clock[NEXT_ARRIVAL] = _batched(s)
 

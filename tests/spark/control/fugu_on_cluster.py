@@ -36,13 +36,20 @@ def pipeline() -> Pipeline:
     return p
 
 
-def main(master: str, folder: Path, name: str) -> None:
+def visits(folder: Path) -> int:
+    """How often the executor that learned most has learned; 0 for a planner without tables."""
+    file = folder / "learned-sarsa.json"
+    tables = json.loads(file.read_text())["tables"].values() if file.exists() else ()
+    return max((int(sum(t["visits"])) for t in tables), default=0)
+
+
+def main(master: str, folder: Path, name: str, most_s: float = MOST_S) -> None:
     published = system(name)
     constants = {**published.planner_constants, **CONSTANTS}
     if published.planner == "thresholds":
         constants |= PATIENCE
     fugu = system(name, planner_constants=constants)
-    executors, decisions = planned_run(pipeline(), fugu, master, folder, MOST_S)
+    executors, decisions = planned_run(pipeline(), fugu, master, folder, most_s)
     moves = [m for d in decisions if d.snapshot for m in d.snapshot.moves if m.source]
     hosts = [h for d in decisions if d.snapshot for h in d.snapshot.hosts or ()]
     seen = {
@@ -50,9 +57,10 @@ def main(master: str, folder: Path, name: str) -> None:
         "moves": [[m.operator, m.source, m.destination, m.standstill_s] for m in moves],
         "loads": sorted({(h.name, n) for h in hosts for n, used in h.loads.items() if used > 0}),
         "failed": [d.error for d in decisions if d.outcome == "failed"],
+        "visits": visits(folder),
     }
     print(json.dumps(seen))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3])
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], *map(float, sys.argv[4:]))

@@ -124,6 +124,7 @@ class PipelineProbe:
             state_rows=state.rows if state else None,
             state_bytes=state.bytes if state else None,
             watermark_at=state.watermark_at if state else None,
+            phases=window.phases,
             trigger_s=self.running.pipeline.trigger_s if query.wired.sources else None,
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from foretide.model import Array
 from foretide.spark.edge.protocol import Manifest
@@ -24,7 +25,7 @@ class Delivery:
     """One delivered batch. ``waited_s`` sums over its events the time from their delivery here to
     now; ``grouping_s`` is what tasks spent on assigning events and on learning from them;
     ``took_s`` is from Spark's start of the batch to its delivery; ``gaps`` are the times between
-    its events' arrivals.
+    its events' arrivals; ``phases`` are those of the grouping in which its pieces ran.
     """
 
     manifest: Manifest
@@ -36,6 +37,7 @@ class Delivery:
     grouping_s: float = 0.0
     took_s: float = 0.0
     gaps: Gaps = NO_GAPS
+    phases: tuple[str, ...] = ()
 
     @property
     def events(self) -> int:
@@ -125,6 +127,11 @@ class Window:
         """Mean seconds of the batches that had events."""
         took_s = [b.took_s for b in self.deliveries if b.events]
         return sum(took_s) / len(took_s) if took_s else None
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The grouping's phases one after another, each once while it lasts."""
+        return tuple(p for p, _ in groupby(p for b in self.deliveries for p in b.phases))
 
     @property
     def diverted(self) -> int:

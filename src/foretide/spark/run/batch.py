@@ -54,6 +54,7 @@ class BatchRun:
     files: dict[str, tuple[File, ...]] = field(default_factory=dict)
     done: Partial = NOTHING
     reporting: str | None = None
+    phases: list[str] = field(default_factory=list)
 
     def finish(self, outcome: Outcome, files: Mapping[str, tuple[File, ...]]) -> None:
         """A piece is done."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -36,6 +37,7 @@ from foretide.spark.run.placing import Placement, Seats
 from foretide.spark.run.runners import Portion, runner_of
 from foretide.spark.run.sessions import session_settings
 from foretide.spark.run.state import State, state_of
+from foretide.spark.run.state_home import move_state
 from foretide.spark.run.stopping import Brake, CutOff
 from foretide.spark.run.trees import Trees, merged
 from foretide.spark.worker.meter import Report
@@ -85,6 +87,8 @@ class OperatorQuery:
         follow = every if facilities.trees is not None else 0
         self._runner = runner_of(wired, self.grouping, channels.written, every, follow)
         self._last_arrival: float | None = None
+        self._last_logged_at: float | None = None
+        self._state_seats = Seats()
         self._brake = Brake(self.name)
         self._last_reported = -1
         self._last_events: int | None = None
@@ -222,7 +226,7 @@ class OperatorQuery:
         shutil.rmtree(reports, ignore_errors=True)
         reports.mkdir(parents=True)
         if self.wired.stateful:
-            self._run_piece(frame, None, intake, run)
+            self._run_stateful(frame, intake, run)
             return
         if not self.wired.sources:  # Spark reads the edge itself: no Python task
             if not intake.files:
@@ -247,9 +251,23 @@ class OperatorQuery:
             part = cut.frame(frame.sparkSession, frame.schema)
             self._run_piece(part, cut.events, intake, run)
 
+    def _run_stateful(self, frame: DataFrame, intake: Intake, run: BatchRun) -> None:
+        """Run the batch where the plan names executors: its state is moved there first."""
+        seats = self._use.placement.seats(self.name)
+        placed = bool(seats.locations) and self._use.folder.edges.shares_disk
+        if placed and self.query is not None:
+            if seats != self._state_seats:
+                root = Path(str(self.checkpoint.root))
+                move_state(frame.sparkSession, self.query, root, seats.locations)
+                self._state_seats = seats
+            self._use.placement.began(self.name, seats, time.time())
+        self._run_piece(frame, None, intake, run)
+        if placed:
+            self._use.placement.ended(self.name, time.time())
+
     def _seats(self) -> Seats:
-        """Where the replicas are to sit: nowhere in particular for DataFrame functions, which Spark
-        places, and on edges that executors do not read from a disk.
+        """Where the replicas are to sit: nowhere in particular for stateless DataFrame functions,
+        which Spark places, and on edges that executors do not read from a disk.
         """
         on_disk = self._use.folder.edges.shares_disk and self.inbox.on_disk
         able = self.wired.step.kind != "frame" and on_disk
@@ -307,6 +325,8 @@ class OperatorQuery:
         per_file = self._use.limits.per_file(self.channels.consumers)
         reports = self._use.folder.progress(self.name)
         run.reporting = str(reports / f"{intake.batch}.{len(run.outcomes)}-")
+        if self.grouping.phase is not None:
+            run.phases.append(self.grouping.phase)
         begun = time.perf_counter()
         outcome = self._runner.run(
             Portion(
@@ -357,7 +377,13 @@ class OperatorQuery:
         self.outbox.deliver(run.staging, manifest)
         grouping_s = sum(o.grouping_s for o in run.outcomes)
         return Delivery(
-            manifest, consumed, emitted, reports, latency_of=latency_of, grouping_s=grouping_s
+            manifest,
+            consumed,
+            emitted,
+            reports,
+            latency_of=latency_of,
+            grouping_s=grouping_s,
+            phases=tuple(run.phases),
         )
 
     def _consumed(self, intake: Intake, events: int | None) -> dict[str, int]:
@@ -407,7 +433,8 @@ class OperatorQuery:
         now, reports = time.time(), delivery.reports
         waited_s = sum(now * r.processed - r.stamp_sum for r in reports) if reports else None
         if intake.pieces:
-            waited_s = intake.waited_s(now)
+            waited_s = intake.waited_s(now) + self._waited_outside_s(intake, now)
+        self._last_logged_at = intake.logged_at
         done = replace(
             delivery,
             manifest=replace(delivery.manifest, at=now),
@@ -420,3 +447,11 @@ class OperatorQuery:
         if self.wired.sources:
             from_outside = sum(done.consumed.get(s.name, 0) for s in self.wired.sources)
             self.outside.finished(intake.batch, from_outside)
+
+    def _waited_outside_s(self, intake: Intake, now: float) -> float:
+        """Seconds that events from sources waited in a batch that also holds events from edges,
+        whose stamps are those of their own entry: they came evenly since the batch before.
+        """
+        events = sum(n or 0 for n in intake.sources.values())
+        since_s = max(0.0, intake.logged_at - (self._last_logged_at or intake.logged_at))
+        return events * (now - intake.logged_at + since_s / 2)

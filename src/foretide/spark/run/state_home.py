@@ -1,0 +1,55 @@
+"""Where the state of a stateful operator is: on the executors that the plan names.
+
+Spark's coordinator knows on which executor every state store was opened last, and the tasks of the
+next batch prefer that executor. Reporting another one there moves the state: the next batch's tasks
+run there and load the store from the checkpoint, and the old executor closes its copy at its next
+maintenance. The batch under way ends where it began, so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+_LOCATION = re.compile(r"executor_(?P<host>.+)_(?P<executor>[^_]+)")
+_DEFAULT = "default"
+
+
+def stores(checkpoint: Path) -> Iterator[tuple[int, int, str]]:
+    """(operator, partition, name) of the state stores that a checkpoint holds. A store that has a
+    name of its own, as those of a join, is a folder in its partition's.
+    """
+    for partition in sorted(checkpoint.glob("state/[0-9]*/[0-9]*")):
+        operator, number = int(partition.parent.name), int(partition.name)
+        named = [p.name for p in partition.iterdir() if p.is_dir() and not p.name.startswith("_")]
+        for name in sorted(named) or [_DEFAULT]:
+            yield operator, number, name
+
+
+def move_state(
+    spark: SparkSession, query: StreamingQuery, checkpoint: Path, locations: Sequence[str]
+) -> int:
+    """Have the next batch run on these executors, by Spark's names of them: partition after
+    partition in turn. Returns how many stores were assigned; none before the first batch.
+    """
+    jvm: Any = spark.sparkContext._jvm
+    session: Any = spark._jsparkSession
+    coordinator = session.sessionState().streamingQueryManager().stateStoreCoordinator()
+    root = query._jsq.streamingQuery().resolvedCheckpointRoot()
+    run = jvm.java.util.UUID.fromString(str(query.runId))
+    state = jvm.org.apache.spark.sql.execution.streaming.state
+    nothing = jvm.scala.jdk.javaapi.CollectionConverters.asScala(jvm.java.util.ArrayList()).toSeq()
+    moved = 0
+    for operator, partition, name in stores(checkpoint):
+        store = state.StateStoreId(f"{root}/state", operator, partition, name)
+        if seat := _LOCATION.fullmatch(locations[partition % len(locations)]):
+            coordinator.reportActiveInstance(
+                state.StateStoreProviderId(store, run), seat["host"], seat["executor"], nothing
+            )
+            moved += 1
+    return moved

@@ -1,8 +1,11 @@
 """The state stores that a checkpoint holds."""
 
 from pathlib import Path
+from typing import Any
 
-from foretide.spark.run.state_home import stores
+import pytest
+
+from foretide.spark.run.state_home import move_state, stores
 
 
 def test_stores_are_those_of_the_checkpoint(tmp_path: Path) -> None:
@@ -22,3 +25,20 @@ def test_stores_are_those_of_the_checkpoint(tmp_path: Path) -> None:
 
 def test_a_query_without_state_has_none(tmp_path: Path) -> None:
     assert list(stores(tmp_path)) == []
+
+
+class Refusing:
+    """A query and a session in one, of a Spark that has no such coordinator."""
+
+    name = "totals"
+
+    def __getattr__(self, name: str) -> object:
+        raise AttributeError(f"no {name} here")
+
+
+def test_a_spark_without_that_coordinator_leaves_the_state_where_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spark: Any = Refusing()
+    assert move_state(spark, spark, tmp_path, ("executor_h_1",)) == 0
+    assert "the state of query 'totals' stays where it is" in caplog.text

@@ -254,16 +254,20 @@ class OperatorQuery:
     def _run_stateful(self, frame: DataFrame, intake: Intake, run: BatchRun) -> None:
         """Run the batch where the plan names executors: its state is moved there first."""
         seats = self._use.placement.seats(self.name)
-        placed = bool(seats.locations) and self._use.folder.edges.shares_disk
-        if placed and self.query is not None:
-            if seats != self._state_seats:
-                root = Path(str(self.checkpoint.root))
-                move_state(frame.sparkSession, self.query, root, seats.locations)
-                self._state_seats = seats
+        placed = seats.locations and self.query is not None and self._sits(frame, seats)
+        if placed:
             self._use.placement.began(self.name, seats, time.time())
         self._run_piece(frame, None, intake, run)
         if placed:
             self._use.placement.ended(self.name, time.time())
+
+    def _sits(self, frame: DataFrame, seats: Seats) -> bool:
+        """Whether the state is on these executors, or could be moved there."""
+        if seats != self._state_seats and self.query is not None:
+            root = Path(str(self.checkpoint.root))
+            if move_state(frame.sparkSession, self.query, root, seats.locations):
+                self._state_seats = seats
+        return seats == self._state_seats
 
     def _seats(self) -> Seats:
         """Where the replicas are to sit: nowhere in particular for stateless DataFrame functions,

@@ -8,14 +8,17 @@ maintenance. The batch under way ends where it began, so that nothing is lost.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+log = logging.getLogger(__name__)
 _LOCATION = re.compile(r"executor_(?P<host>.+)_(?P<executor>[^_]+)")
 _DEFAULT = "default"
 
@@ -35,8 +38,19 @@ def move_state(
     spark: SparkSession, query: StreamingQuery, checkpoint: Path, locations: Sequence[str]
 ) -> int:
     """Have the next batch run on these executors, by Spark's names of them: partition after
-    partition in turn. Returns how many stores were assigned; none before the first batch.
+    partition in turn. Returns how many stores were assigned: none before the first batch, and none
+    on a Spark whose coordinator has another shape, where the state stays.
     """
+    try:
+        return _assign(spark, query, checkpoint, locations)
+    except (Py4JError, TypeError, AttributeError) as error:
+        log.warning("the state of query '%s' stays where it is: %s", query.name, error)
+        return 0
+
+
+def _assign(
+    spark: SparkSession, query: StreamingQuery, checkpoint: Path, locations: Sequence[str]
+) -> int:
     jvm: Any = spark.sparkContext._jvm
     session: Any = spark._jsparkSession
     coordinator = session.sessionState().streamingQueryManager().stateStoreCoordinator()

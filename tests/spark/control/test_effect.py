@@ -14,7 +14,8 @@ from foretide.spark import Generator, Pipeline
 from foretide.spark.control.live import LiveRun
 from foretide.systems import system
 
-SECONDS, RATE, WRITE_S, MOST = 80, 100.0, 0.02, 8
+SECONDS, WRITE_S, MOST = 120, 0.02, 8
+RISING = np.concatenate([np.linspace(20, 70, 60), np.full(SECONDS - 60, 70.0)])
 SENTENCES = ("something they share is full", "measured throughput adds nothing")
 
 
@@ -23,7 +24,7 @@ def locked_store(lock: Path) -> Pipeline:
     many replicas there are.
     """
     p = Pipeline("locked", trigger_s=1.0)
-    p.source("events", Generator(Load("steady", np.full(SECONDS, RATE))))
+    p.source("events", Generator(Load("rising", RISING)))
     path = str(lock)
 
     @p.operator(inputs="events", name="store", max_replicas=MOST)

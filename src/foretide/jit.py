@@ -7,6 +7,7 @@ with compiled code are dropped when this module is imported.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -34,6 +35,14 @@ def _drop_stale(root: Path) -> None:
 
 
 _drop_stale(Path(__file__).parent)
+
+
+def is_compiled(package: str) -> bool:
+    """Whether machine code of a package is on disk, or cannot be looked for: where the package's
+    folder is read-only, Numba keeps it elsewhere.
+    """
+    folder = Path(__file__).parent / package
+    return not os.access(folder, os.W_OK) or any(folder.rglob("__pycache__/*.nbi"))
 
 
 def entry(function: F) -> F:

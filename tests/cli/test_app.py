@@ -13,7 +13,7 @@ from foretide.systems import SYSTEMS
 def run(*arguments: str) -> str:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_everything_built_in_is_listed() -> None:

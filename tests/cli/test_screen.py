@@ -65,3 +65,15 @@ def test_without_a_terminal_there_is_one_line_per_window(
     told = capsys.readouterr().out.strip().splitlines()
     assert len(told) == 3
     assert told[2].endswith("[/x] needs foretide[deep]")  # shown as it is, not read as markup
+
+
+def test_a_change_that_waits_for_the_batch_is_not_announced_again(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Screen() as screen:
+        screen.started(run)
+        screen.show(decided(110, 3))
+        screen.show(decided(120, 3))
+    first, second = capsys.readouterr().out.splitlines()[1:]
+    assert "change applied; a 5/s" in first
+    assert "change applied before, takes effect with the next batch; a 5/s" in second

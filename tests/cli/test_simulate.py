@@ -6,9 +6,11 @@ from runs import FollowingEnvironment
 from typer.testing import CliRunner
 
 from foretide.cli import app
+from foretide.cli.systems import FIRST
 from foretide.errors import InvalidConfig
 from foretide.figures.comparison import Comparison
 from foretide.sim import compare as comparing
+from foretide.systems import SYSTEMS
 
 KEYS = {
     "system",
@@ -179,3 +181,30 @@ def test_a_load_that_never_needs_a_change_is_named_before_the_comparison(tmp_pat
     ]
     assert [r.exit_code for r in said] == [0, 0]
     assert ["there is nothing to scale" in r.stderr for r in said] == [True, False]
+
+
+def test_a_load_of_one_s_own_says_whose_pipeline_it_runs_through(tmp_path: Path) -> None:
+    load = tmp_path / "mine.csv"
+    load.write_text("timestamp,count\n" + "".join(f"{60 * i},{600 + i}\n" for i in range(12)))
+    done = CliRunner().invoke(app, ["simulate", "--load", str(load), "--system", "static"])
+    assert "without --app this load runs through twitter-linear, a built-in app" in done.stderr
+    assert "a row every 60 s and the window is 30 s: --window 60 takes 2 times fewer" in done.stderr
+    given = ["simulate", "--app", "chain", "--load", str(load), "--system", "static"]
+    done = CliRunner().invoke(app, [*given, "--window", "60"])
+    assert "without --app" not in done.stderr
+    assert "a row every" not in done.stderr
+
+
+def test_the_first_use_of_the_simulator_says_that_it_is_compiled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    arguments = ["simulate", "--app", "chain", "--system", "static"]
+    monkeypatch.setattr("foretide.cli.simulate.is_compiled", lambda package: False)
+    assert "the simulator is compiled first" in CliRunner().invoke(app, arguments).stderr
+    monkeypatch.setattr("foretide.cli.simulate.is_compiled", lambda package: True)
+    assert "compiled" not in CliRunner().invoke(app, arguments).stderr
+
+
+def test_the_list_of_systems_says_which_to_try_first() -> None:
+    assert set(FIRST) <= set(SYSTEMS)
+    assert f"--systems {','.join(FIRST)}" in CliRunner().invoke(app, ["systems"]).stderr

@@ -74,7 +74,7 @@ def test_it_never_asks_beyond_a_limit_and_says_which() -> None:
     topology = Topology((Operator("a", max_replicas=3),))
     plan = Foretide().plan(topology, seen(), steady(1000.0))
     assert plan.replicas["a"] == 3
-    assert "held at 3" in plan.reasons["a"]
+    assert plan.reasons["a"].endswith("; limited to 3, its maximum")
 
 
 def test_late_events_make_it_careful_and_its_caution_survives_a_restart() -> None:

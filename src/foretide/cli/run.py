@@ -267,7 +267,7 @@ def go(live: LiveRun, windows: int | None, port: int | None) -> None:
     with ExitStack() as beside:
         if port is not None:
             serve_beside(beside, live.journal, port)
-        say("Starting Spark ...")
+        say("Starting Spark; the first start on a machine takes longer ...")
         screen = beside.enter_context(Screen(Console()))
         beside.enter_context(sentences(live.folder))
         try:

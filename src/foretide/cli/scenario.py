@@ -24,6 +24,7 @@ from foretide.sim.calibrate import Twin, calibrate, load_of
 from foretide.sim.compare import Scenario, engine_named
 from foretide.systems import system
 
+DEFAULT_APP = "twitter-linear"
 WARM_UP_S = 30.0
 PROFILE_WINDOW_S = 5.0
 _PER_SECOND = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -33,7 +34,7 @@ _PER_SECOND = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 class Options:
     """What the command line says about a scenario; None is left to the app or to the settings."""
 
-    app: str
+    app: str | None = None
     load: str | None = None
     speed: float | None = None
     scale: float = 1.0
@@ -62,7 +63,7 @@ class Target:
 def build(options: Options, prices: Prices) -> Scenario:
     """The scenario that the options describe; ``prices`` unless ``--price`` is given."""
     engine = engine_named(options.engine)
-    to = target(options.app, options.profile_s)
+    to = target(options.app or DEFAULT_APP, options.profile_s)
     app = to.app
     if options.target_s is not None:
         if not 0 < options.target_s < float("inf"):

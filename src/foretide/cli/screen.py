@@ -31,14 +31,33 @@ OUTCOMES: dict[Outcome, str] = {
 }
 
 
+def outcome(decision: Decision, before: Decision | None = None) -> str:
+    """What came of a decision, in words. One that asks for the same as the step before says so: a
+    change takes effect with the next batch, and a long batch takes several steps.
+    """
+    text = OUTCOMES[decision.outcome]
+    if (
+        decision.outcome == "applied"
+        and before is not None
+        and before.outcome == "applied"
+        and before.plan is not None
+        and decision.plan is not None
+        and before.plan.replicas == decision.plan.replicas
+    ):
+        return f"{text} before, takes effect with the next batch"
+    return text
+
+
 def seconds(latency: Latency | None) -> str:
     """p50 / p90 in seconds, or a dash when nothing left in the window."""
     return "-" if latency is None else f"{latency.p50_ms / 1e3:.1f} / {latency.p90_ms / 1e3:.1f}"
 
 
-def table(decision: Decision, started_at: float = 0.0) -> RenderableType:
+def table(
+    decision: Decision, started_at: float = 0.0, before: Decision | None = None
+) -> RenderableType:
     """One decision: a row per operator, then the reasons (changes in bold) and any error."""
-    title = f"{decision.at - started_at:.0f} s: {OUTCOMES[decision.outcome]}"
+    title = f"{decision.at - started_at:.0f} s: {outcome(decision, before)}"
     shown = Table(title=title, title_justify="left", box=box.ROUNDED)
     for column in ("operator", "load/s", "forecast/s", "backlog", "replicas", "plan", "latency s"):
         shown.add_column(column, justify="left" if column == "operator" else "right", no_wrap=True)
@@ -74,6 +93,7 @@ class Screen:
         self.console = console or Console()
         self._live = Live(console=self.console, auto_refresh=False, transient=False)
         self._started_at = 0.0
+        self._before: Decision | None = None
 
     def __enter__(self) -> Screen:
         if self.console.is_terminal:
@@ -101,20 +121,20 @@ class Screen:
 
     def show(self, decision: Decision) -> None:
         if self.console.is_terminal:
-            self._live.update(table(decision, self._started_at), refresh=True)
+            self._live.update(table(decision, self._started_at, self._before), refresh=True)
         else:
-            self.console.print(
-                line(decision, self._started_at), markup=False, highlight=False, soft_wrap=True
-            )
+            text = line(decision, self._started_at, self._before)
+            self.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._before = decision
 
 
-def line(decision: Decision, started_at: float = 0.0) -> str:
+def line(decision: Decision, started_at: float = 0.0, before: Decision | None = None) -> str:
     """One decision as one line, for logs.
 
     >>> line(Decision(12.0, "waiting", "act", error="read: too early"))
     '12 s: waiting; read: too early'
     """
-    parts = [f"{decision.at - started_at:.0f} s: {OUTCOMES[decision.outcome]}"]
+    parts = [f"{decision.at - started_at:.0f} s: {outcome(decision, before)}"]
     if (snapshot := decision.snapshot) is not None:
         for name, sample in snapshot.samples.items():
             planned = (

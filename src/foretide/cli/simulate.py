@@ -16,10 +16,11 @@ from foretide import report as html
 from foretide.cli.out import check_writable, console, labelled, say, titled
 from foretide.cli.pretrained import PretrainedOption, with_file
 from foretide.cli.progress import QUICK_WINDOWS, progress, warn_if_slow
-from foretide.cli.scenario import Options, build
+from foretide.cli.scenario import DEFAULT_APP, Options, build
 from foretide.config import Settings, load_settings
 from foretide.errors import InvalidConfig
 from foretide.figures.comparison import Comparison
+from foretide.jit import is_compiled
 from foretide.load import CsvFormat
 from foretide.model import Prices
 from foretide.report.words import FIGURES, verdict
@@ -30,10 +31,11 @@ from foretide.systems import system as named
 from foretide.wording import percent, plural
 
 AppOption = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--app",
-        help="an app (see: foretide apps), a run's folder, or MODULE:PIPELINE, which is profiled",
+        help="an app (see: foretide apps), a run's folder, or MODULE:PIPELINE, which is profiled "
+        f"({DEFAULT_APP})",
     ),
 ]
 LoadOption = Annotated[
@@ -105,7 +107,7 @@ FastOption = Annotated[
 
 
 def simulate(
-    app: AppOption = "twitter-linear",
+    app: AppOption = None,
     load: LoadOption = None,
     system_name: SystemOption = None,
     speed: SpeedOption = None,
@@ -142,7 +144,7 @@ def simulate(
 
 
 def compare(
-    app: AppOption = "twitter-linear",
+    app: AppOption = None,
     load: LoadOption = None,
     systems: SystemsOption = "all",
     speed: SpeedOption = None,
@@ -207,6 +209,7 @@ def _run(
     if report is not None:
         check_writable(report)
     scenario = build(options, prices)
+    note_conditions(options, scenario)
     target_s = scenario.app.target_latency_s
     systems = [
         s.promised(target_s) if s.keeps_promises or options.target_s is not None else s
@@ -237,6 +240,30 @@ def _run(
 def _pretrained(system: System, file: Path, window_s: float) -> System:
     changed, trained = with_file(system, file, window_s)
     return changed.remembering(trained.past.rates(window_s))
+
+
+def note_conditions(options: Options, scenario: comparing.Scenario) -> None:
+    """Say what a newcomer would wonder about: whose pipeline it is, how long windows are, and why
+    nothing happens at first.
+    """
+    load, window_s = scenario.load, scenario.window_s
+    if options.app is None and options.load is not None and Path(options.load).is_file():
+        labelled(
+            "note:",
+            "cyan",
+            f"without --app this load runs through {scenario.app.name}, a built-in app. For yours: "
+            "--app runs/NAME, the folder of a recorded run.",
+        )
+    if options.window_s is None and load.interval_s >= 2 * window_s:
+        labelled(
+            "note:",
+            "cyan",
+            f"the load has a row every {load.interval_s:g} s and the window is {window_s:g} s: "
+            f"--window {load.interval_s:g} takes {load.interval_s / window_s:.0f} times fewer "
+            f"windows than {scenario.windows:,}.",
+        )
+    if not is_compiled("sim"):
+        labelled("note:", "cyan", "the simulator is compiled first: half a minute, this once.")
 
 
 def note_if_alike(scenario: comparing.Scenario, systems: list[System]) -> None:

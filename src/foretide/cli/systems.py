@@ -6,9 +6,12 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from foretide.cli.out import console, titled
+from foretide.cli.out import console, labelled, titled
 from foretide.forecast import FORECASTERS
 from foretide.systems import SYSTEMS
+
+FIRST = ("foretide", "ds2", "drs", "static-peak", "clairvoyant-target")
+"""The systems to try first: few, fast and unlike each other."""
 
 
 def table(title: str, columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
@@ -30,6 +33,12 @@ def list_systems() -> None:
         "Systems: published methods and the baselines everybody is compared with",
         ("system", "what it does", "forecaster", "planner", "source"),
         ((s.name, s.summary, s.forecaster, s.planner, s.source) for s in SYSTEMS.values()),
+    )
+    labelled(
+        "try first:",
+        "cyan",
+        f"foretide compare --systems {','.join(FIRST)} (the default, the plain rule, a "
+        "published system, what people do without scaling, the limit)",
     )
 
 

@@ -26,7 +26,7 @@ from foretide.model import Array, Forecast, Plan, Prices
 from foretide.plan.optimum import lead_windows, optimal_schedule, priced
 from foretide.plan.promise.due import due_work, stretch
 from foretide.plan.promise.level import Level
-from foretide.plan.promise.limits import most_useful
+from foretide.plan.promise.limits import MAXIMUM, most_useful
 from foretide.plan.promise.measured import Measured, measure
 from foretide.plan.promise.pending import Pending
 from foretide.plan.promise.tail import MOST_BUSY, for_batches, for_tail
@@ -91,7 +91,11 @@ class Foretide:
             replicas[name] = int(min(max(held[i], operator.min_replicas), max(most, 1)))
             reasons[name] = outlook.reason(i, int(wanted[i]), replicas[name])
             if wanted[i] > most:
-                reasons[name] += f"; held at {most}: more than {limit} adds nothing"
+                reasons[name] += (
+                    f"; limited to {most}, its maximum"
+                    if limit == MAXIMUM
+                    else f"; limited to {most}: more than {limit} adds nothing"
+                )
             self._pending.ask(
                 name,
                 int(seen.running[i]),

@@ -6,6 +6,8 @@ from foretide.history import History
 from foretide.speedup import ceiling
 from foretide.topology import Operator
 
+MAXIMUM = "its maximum"
+
 
 def most_useful(operator: Operator, history: History, wanted: float) -> tuple[int, str]:
     """The most replicas worth asking for, and the name of the limit. The past is searched only
@@ -15,7 +17,7 @@ def most_useful(operator: Operator, history: History, wanted: float) -> tuple[in
     what was measured: where more replicas did not raise the throughput of a queue that never ran
     empty, the fewer are enough (``foretide.speedup``).
     """
-    most, why = operator.max_replicas, "its maximum"
+    most, why = operator.max_replicas, MAXIMUM
     last = history.latest.samples[operator.name]
     more = wanted > last.replicas or last.backlog >= max(last.processed, 1.0)
     samples = list(history.samples(operator.name, 60 if more else 1))

@@ -175,12 +175,12 @@ function drawFacts(run, now) {
     ["state", sum("state_rows") === null ? null : `${plural(sum("state_rows"), "row")}, ${bytes(sum("state_bytes"))}`],
     ["watermark", watermark === null || watermark <= 0 ? null : `${span(Math.max(0, now.at - watermark))} behind`],
     ["executors", now.executors === null ? null : number(now.executors)],
-    ["task slots", now.slots === null ? null : number(now.slots)],
+    ["task slots", now.slots === null ? null : number(now.slots), "tasks that Spark can run at once; a local master has that many threads on this machine's cores"],
     ["lead time", now.lead_s === null ? null : milliseconds(now.lead_s * 1000)],
     ["model error", now.model_error === null ? null : `${number(100 * now.model_error)} %`],
   ];
-  $("facts").replaceChildren(...facts.filter(([, value]) => value !== null).map(([name, value]) => {
-    const item = document.createElement("div");
+  $("facts").replaceChildren(...facts.filter(([, value]) => value !== null).map(([name, value, meaning]) => {
+    const item = Object.assign(document.createElement("div"), { title: meaning || "" });
     item.append(Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value }));
     return item;
   }));

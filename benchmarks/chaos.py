@@ -6,8 +6,9 @@ hurt (a batch is logged and not delivered, delivered and not committed, being wr
 written out by a user's writer, while the queries start). The end of a round is left in peace; then
 the sinks are counted. Nothing may be lost or doubled.
 
-A cycle is short because drivers are forks of a process that has everything imported, and because a
-killed driver leaves its JVM, with the batches that were under way, to the next one.
+A cycle is short because drivers are forks of a process that has everything imported, because a
+killed driver leaves its JVM, with the batches that were under way, to the next one, and because a
+spare JVM is loaded when one is killed.
 
 Usage: python benchmarks/chaos.py [--kills N] [--minutes M] [--seed S] [--durability process|power]
        [--edges directory|kafka]  edges on Kafka start a broker of their own
@@ -92,10 +93,8 @@ class Jvm:
     """Spark with its Python workers, in a session of its own."""
 
     def __init__(self, errors: IO[bytes]) -> None:
-        self.born = time.monotonic()
         self.process = victim("jvm", errors)
         self._address: dict[str, Any] = {}
-        self.ready_s = 0.0
 
     @property
     def address(self) -> dict[str, Any]:
@@ -105,7 +104,6 @@ class Jvm:
             line = self.process.stdout.readline()
             if line.startswith("{"):
                 self._address = json.loads(line)
-                self.ready_s = time.monotonic() - self.born
             elif not line:
                 raise RuntimeError("Spark did not start: see the log")
         return self._address
@@ -339,6 +337,7 @@ class Round:
                 self.cycle_s.append(now - self.chaos.struck_at)
                 self.chaos.struck_at = now
                 if self.strike(driver, kind):
+                    print(f"{sum(self.kills.values()) + 1}: {kind}, {moment}", file=sys.stderr)
                     self.kills[kind] += 1
                     self.moments[moment] += 1
                     self.chaos.done += 1
@@ -380,20 +379,18 @@ class Chaos:
         self.until: float = time.monotonic() + args.minutes * 60
         base.mkdir(parents=True, exist_ok=True)
         self.log = (base / "log").open("ab")
-        self.jvm = Jvm(self.log)
+        self.jvm, self.spare = Jvm(self.log), Jvm(self.log)
         self.drivers = Drivers(self.log)
-        self.ready_s = [self.jvm.address and self.jvm.ready_s]
         self.struck_at = time.monotonic()
         self.done = 0
         self.orphans = 0
         """Killed workers that the JVM may still hand a task to: it notices only then."""
 
     def renew(self) -> None:
-        """End what is left of the JVM and start another."""
+        """End what is left of the JVM and take the spare one; another loads meanwhile."""
         self.jvm.end()
-        self.jvm = Jvm(self.log)
+        self.jvm, self.spare = self.spare, Jvm(self.log)
         self.orphans = 0
-        self.ready_s.append(self.jvm.address and self.jvm.ready_s)
 
     @property
     def enough(self) -> bool:
@@ -403,10 +400,11 @@ class Chaos:
         folder = self.base / f"round{number}"
         record = Round(folder, self).run()
         shutil.rmtree(folder, ignore_errors=True)
-        return {**record, "ready_s": self.ready_s}
+        return record
 
     def end(self) -> None:
         self.jvm.end()
+        self.spare.end()
         self.drivers.end()
         self.log.close()
 
@@ -438,8 +436,7 @@ def lines(records: list[dict[str, Any]]) -> list[str]:
             f"longest {max(values, default=0):.1f} s"
             for name, values in recovery.items()
         ),
-        f"Spark loads in {median([s for r in records for s in r['ready_s']])}; from kill to kill "
-        f"{median([s for r in records for s in r['cycle_s']])}",
+        f"from kill to kill {median([s for r in records for s in r['cycle_s']])}",
         f"lives that ended without a kill: {sum(r['unexpected'] for r in records)}; what drivers "
         "said at their end:",
         *(f"  {n} times: {text}" for text, n in sentences.most_common()),
@@ -484,7 +481,6 @@ def rounds(base: Path, args: argparse.Namespace, broker: Broker | None) -> list[
     try:
         while not chaos.enough:
             records.append(chaos.round(len(records) + 1))
-            chaos.ready_s = []
             if args.append is not None:
                 with args.append.open("a") as f:
                     f.write(json.dumps(records[-1]) + "\n")

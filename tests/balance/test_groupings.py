@@ -171,7 +171,8 @@ def test_parts_of_a_batch_each_apply_their_share_of_a_correction() -> None:
     grouping.learn(Feedback(np.array([10.0, 10.0]), np.full(2, 500.0), 10.0, costs))
     grouping.correction_s, grouping.batch_s = np.array([2.0, 0.0]), 10.0
     whole = np.bincount(grouping.assign(keys, 2), minlength=2)
-    parts = sum(np.bincount(grouping.assign(part, 2), minlength=2) for part in np.split(keys, 4))
+    counts = [np.bincount(grouping.assign(part, 2), minlength=2) for part in np.split(keys, 4)]
+    parts = np.sum(counts, axis=0)
     assert whole.tolist() == parts.tolist() == [400, 600]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from foretide.forecast.auto import MEMBERS, Auto
 from foretide.forecast.evaluate import evaluate, stride
 from foretide.load import read_csv
 from foretide.model import Array
+from foretide.parts import Forecaster
 
 TRACES = Path(os.environ.get("FORETIDE_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
 
@@ -100,6 +102,10 @@ for name, extra in (("arima", "stats"), ("bigru", "deep")):
     )
 
 
+def built(name: str, seed: int) -> Forecaster:
+    return FORECASTERS.build(name)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("horizon", [1, 6])
 @pytest.mark.parametrize("trace", sorted(p.name for p in TRACES.glob("*.csv")) or ["none"])
@@ -109,7 +115,7 @@ def test_close_to_the_best_of_its_set_on_every_shared_trace(trace: str, horizon:
     series = read_csv(TRACES / trace).rates()
     every = stride(len(series), origins=4000)
     scores = {
-        m: evaluate(m, lambda seed, m=m: FORECASTERS.build(m), series, horizon, every=every)[0]
+        m: evaluate(m, partial(built, m), series, horizon, every=every)[0]
         for m in ("auto", *MEMBERS)
     }
     auto = scores.pop("auto")

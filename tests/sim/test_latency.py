@@ -15,6 +15,7 @@ def test_beyond_the_limit_values_keep_a_tenth_of_a_percent():
     assert exact.weights() is None
     assert exact.values_ms().size == 5000
     weights = fine.weights()
+    assert weights is not None
     assert weights.sum() == 5000
     assert fine.values_ms() @ weights / 5000 == pytest.approx(exact.values_ms().mean(), rel=1e-3)
     at = np.searchsorted(np.cumsum(weights), 0.9 * 5000)

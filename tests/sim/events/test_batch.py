@@ -66,7 +66,9 @@ def test_outputs_leave_when_the_batch_ends_and_new_replicas_serve_the_next_batch
     w.apply(Plan({"b": 4}))
     # a: 0 + 0.6 + 0.4 = 1.0 s; b looks every 0.5 s, starts at 1.0 s and takes 0.6 + 0.1 s on four
     # tasks
-    assert w.read(10.0).latency.mean_ms == pytest.approx(1700)
+    latency = w.read(10.0).latency
+    assert latency is not None
+    assert latency.mean_ms == pytest.approx(1700)
 
 
 def test_an_operator_behind_an_edge_rests_after_a_start():

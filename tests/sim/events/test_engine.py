@@ -107,6 +107,8 @@ def test_a_second_of_events_at_once_by_hand():
     )
     assert sample.busy_s == pytest.approx(0.6)
     assert sample.sojourn_s == pytest.approx(1.3 / 6)
+    assert seen.latency is not None
+    assert sample.latency is not None
     assert (seen.latency.p50_ms, seen.latency.p90_ms) == pytest.approx((200, 400))
     assert sample.latency.p90_ms == pytest.approx(400, rel=0.02)
 
@@ -122,7 +124,7 @@ def test_all_events_of_a_load_come_whatever_its_interval(mode, arrivals, interva
         single(4, Service(0.001), arrivals=arrivals), load, mode=mode, window_s=window_s
     )
     seen = [environment.read((i + 1) * window_s) for i in range(environment.windows + 1)]
-    assert sum(s.samples["a"].offered for s in seen) == pytest.approx(load.total, abs=1)
+    assert sum(s.samples["a"].offered or 0.0 for s in seen) == pytest.approx(load.total, abs=1)
 
 
 def test_busy_time_is_split_at_the_window_boundary():

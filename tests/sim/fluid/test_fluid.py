@@ -28,6 +28,7 @@ def test_a_steady_load_waits_as_erlang_says(rate, k):
     for at in range(1, 20):
         seen = environment.read(at * 1000.0)
     assert seen.samples["a"].sojourn_s == pytest.approx(sojourn_s(k, rate, 0.1), rel=0.01)
+    assert seen.latency is not None
     assert seen.latency.mean_ms == pytest.approx(1e3 * sojourn_s(k, rate, 0.1), rel=0.01)
 
 
@@ -89,7 +90,7 @@ def test_groupings_that_balance_wait_as_when_dealt_out_in_turn_not_as_by_chance(
             replicas=replicas,
         )
         samples = [environment.read(at * 100.0) for at in (1, 2, 3)][-1].samples
-        return sum(s.sojourn_s * s.processed for s in samples.values()) / 100.0
+        return sum((s.sojourn_s or 0.0) * s.processed for s in samples.values()) / 100.0
 
     replicas = {"first": 6, "left": 7, "right": 2}
     assert held(grouping) == held("shuffle") < 0.7 * held("key-hash")
@@ -186,12 +187,14 @@ def test_networks_hold_what_they_hold_in_the_event_engine(name, grouping):
             network, load, mode=mode, window_s=seconds, replicas=replicas, grouping=grouping
         )
         seen = [environment.read(i * seconds) for i in range(1, windows + 1)][2:]
-        held[mode] = sum(
-            np.mean([s.samples[n].sojourn_s * s.samples[n].processed for s in seen]) / seconds
-            for n in replicas
-        )
+        stays = [
+            (s.samples[n].sojourn_s or 0.0) * s.samples[n].processed for s in seen for n in replicas
+        ]
+        held[mode] = sum(stays) / len(seen) / seconds
+        latencies = [s.latency for s in seen if s.latency is not None]
+        assert len(latencies) == len(seen)
         latency[mode] = np.average(
-            [s.latency.mean_ms for s in seen], weights=[s.latency.count for s in seen]
+            [part.mean_ms for part in latencies], weights=[part.count for part in latencies]
         )
     print(
         f"{name}, {grouping}: held {held['fluid'] / held['events'] - 1:+.1%}, "
@@ -221,7 +224,9 @@ def _run(load: Load, mode: str, arrivals: str, seed: int = 0) -> list[Snapshot]:
     for i in range(1, environment.windows + 1):
         loop.step(i * 60.0)
     assert not [d.error for d in decisions if d.outcome == "failed"]
-    return [d.snapshot for d in decisions]
+    seen = [d.snapshot for d in decisions if d.snapshot is not None]
+    assert len(seen) == len(decisions)
+    return seen
 
 
 def _mean(seen: list[Snapshot]) -> float:

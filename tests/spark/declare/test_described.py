@@ -77,7 +77,7 @@ def test_the_command_runs_an_app_live_until_its_load_is_done(
     go = LiveRun.go
 
     def to_the_end(live: LiveRun, *arguments: Any, **options: Any) -> Any:
-        return go(replace(live, until_idle=True), *arguments, spark=spark, **options)
+        return go(replace(live, until_idle=True), *arguments, **{**options, "spark": spark})
 
     monkeypatch.setattr(LiveRun, "go", to_the_end)
     (tmp_path / "steps.csv").write_text("timestamp,rate\n0,15\n1,15\n2,15\n3,15\n")

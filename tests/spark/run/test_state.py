@@ -1,6 +1,7 @@
 """A stateful operator keeps its totals while its replicas change."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,14 @@ def until(running: Running, test: Callable[[], bool]) -> None:
             assert running.accounts.changed.wait(120), "no batch came"
 
 
+def newer(running: Running, seen: int) -> bool:
+    return running.accounts.latest("totals").batch > seen
+
+
+def ran_on(running: Running, replicas: int) -> bool:
+    return running.accounts.latest("totals").replicas == replicas
+
+
 def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2_and_after_a_crash(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -33,12 +42,9 @@ def test_windowed_counts_are_right_while_replicas_go_from_1_to_4_to_2_and_after_
         assert running.topology["totals"].stateful
         for replicas in (4, 2):
             seen = running.accounts.latest("totals").batch
-            until(running, lambda seen=seen: running.accounts.latest("totals").batch > seen)
+            until(running, partial(newer, running, seen))
             running.set_replicas({"totals": replicas})
-            until(
-                running,
-                lambda wanted=replicas: running.accounts.latest("totals").replicas == wanted,
-            )
+            until(running, partial(ran_on, running, replicas))
         running.wait()
         used = {b.manifest.replicas for b in running.accounts.take()["totals"].deliveries}
         assert used == {1, 4, 2}

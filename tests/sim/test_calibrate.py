@@ -11,7 +11,7 @@ from foretide.errors import InvalidConfig, NotReady
 from foretide.journal import Journal, Run
 from foretide.load import Load
 from foretide.model import Decision, Plan, Snapshot
-from foretide.sim.calibrate import COMMIT_S, calibrate, fitted
+from foretide.sim.calibrate import COMMIT_S, calibrate, fitted, waiting_at_first
 from foretide.sim.environment import Simulation
 from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Operator, Topology
@@ -159,3 +159,20 @@ def test_windows_without_batch_durations_are_an_error():
     events = Simulation(PIPELINE, Load("steady", np.full(10, 50.0)), window_s=10.0).read(10.0)
     with pytest.raises(NotReady, match="no batch durations of operator 'parse'"):
         fitted(PIPELINE.topology, [events])
+
+
+def test_a_replay_begins_with_what_waited():
+    environment = Simulation(
+        PIPELINE, Load("flat", np.full(80, 40.0)), mode="batch", batch=COSTS, window_s=10.0
+    )
+    environment.start_with({"rate": (1500, 28.0)})
+    seen = [environment.read(10.0 * (i + 1)) for i in range(8)]
+    twin = fitted(PIPELINE.topology, seen, trigger_s=2.0)
+    assert waiting_at_first(PIPELINE.topology, seen)["rate"][0] == pytest.approx(1500, abs=1)
+    again = twin.replay(seen)
+    drained = [s.samples["rate"].backlog for s in seen]
+    assert drained[0] > 500
+    a_batch = 450
+    assert [s.samples["rate"].backlog for s in again] == pytest.approx(drained, abs=a_batch)
+    with pytest.raises(InvalidConfig, match="only a simulation of micro-batches"):
+        environment.start_with({})

@@ -57,10 +57,13 @@ class Twin:
         return Simulation(self.app, load, settings, **changes)
 
     def replay(self, recorded: Sequence[Snapshot], seed: int = 1) -> list[Snapshot]:
-        """The twin's own windows under the load and with the replicas of these."""
+        """The twin's own windows under the load and with the replicas of these, beginning with what
+        waited then.
+        """
         load, names = load_of(self.app.topology, recorded), self.app.topology.names
         running = [{n: max(1, s.samples[n].replicas) for n in names} for s in recorded]
         environment = self.environment(load, replicas=running[0], seed=seed)
+        environment.start_with(waiting_at_first(self.app.topology, recorded))
         seen = []
         for i, replicas in enumerate(running):
             environment.apply(Plan(replicas))
@@ -250,6 +253,22 @@ def _splits(topology: Topology, selectivity: dict[tuple[str, str], float]) -> fr
             splits.add(name)
             selectivity |= {e: selectivity[e] / total for e in edges}
     return frozenset(splits)
+
+
+def waiting_at_first(
+    topology: Topology, recorded: Sequence[Snapshot]
+) -> dict[str, tuple[int, float]]:
+    """Events that waited at each operator when the first window began, and the rate at which events
+    come there.
+    """
+    span_s, waiting = sum(s.window_s for s in recorded), {}
+    for name in topology.names:
+        first = recorded[0].samples[name]
+        rate = sum(x.arrived for x in _of(recorded, name)) / span_s
+        before = first.backlog + first.processed + (first.dropped or 0.0) - first.arrived
+        if rate > 0 and before >= 1:
+            waiting[name] = int(before), rate
+    return waiting
 
 
 def load_of(topology: Topology, recorded: Sequence[Snapshot]) -> Load:

@@ -146,6 +146,15 @@ class Simulation:
             costs=self.settings.batch if self.settings.mode == "batch" else None,
         )
 
+    def start_with(self, waiting: Mapping[str, tuple[int, float]]) -> None:
+        """Let events wait at operators at time 0: how many, and at which rate they came. Only
+        micro-batches can begin so.
+        """
+        if self.settings.mode != "batch" or self.now > 0 or not isinstance(self._model, QueueModel):
+            raise InvalidConfig("only a simulation of micro-batches that has not begun can")
+        for name, (events, rate) in waiting.items():
+            self._model.put(self._place[name], events, rate)
+
     def _checked(self, name: str, replicas: int) -> int:
         if name not in self._place:
             raise unknown("operator", name, self._place)

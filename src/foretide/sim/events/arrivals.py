@@ -75,7 +75,7 @@ def _batched(s: Any) -> Any:
 
 
 @inner
-def _draw_value(s: Any) -> int:
+def draw_value(s: Any) -> int:
     """An event value by its probability: the first whose cumulated probability is above a uniform
     draw.
     """
@@ -98,7 +98,7 @@ def new_arrival(s: Any, now: float) -> Any:
     pick = 0 if s.sources.size == 1 else int(uniform(s.rng, ARRIVALS) * s.sources.size)
     op = s.sources[pick]
     s.w_ops[op].offered += 1.0
-    job = new_job(s, now, _draw_value(s))
+    job = new_job(s, now, draw_value(s))
     s.jobs[job].to = op
     s.jobs[job].next = NONE
     return job

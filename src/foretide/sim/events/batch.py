@@ -23,13 +23,14 @@ from foretide.clock import LEAST_EVENTS, PAUSE, POLL_S, span_s
 from foretide.jit import lean_entry as entry
 from foretide.jit import lean_inner as inner
 from foretide.sim.events.agenda import set_due
-from foretide.sim.events.arrivals import new_arrival, schedule_arrival
+from foretide.sim.events.arrivals import draw_value, new_arrival, schedule_arrival
 from foretide.sim.events.engine import DONE_FULL, FINISHED, POOL_FULL
 from foretide.sim.events.grouping import choose, regroup, served
 from foretide.sim.events.jobs import (
     draw_service,
     emit,
     free_job,
+    new_job,
     note_arrival,
     note_done,
     pop,
@@ -251,6 +252,20 @@ def run(s: Any, until: float) -> int:
             now = due
             _take_due(s, now)
         _deliver(s, job, now)
+
+
+@entry
+def put(s: Any, op: int, events: int, rate: float) -> None:
+    """Let ``events`` wait at an operator at time 0; they came at ``rate`` events/s. The pool of
+    jobs has room for them.
+    """
+    for i in range(events):
+        job = new_job(s, -(events - i) / rate, draw_value(s))
+        s.jobs[job].arrived = 0.0
+        s.jobs[job].to = op
+        push(s, s.ops[op].base, job)
+    if events > 0 and s.ops[op].phase == RESTING:
+        _await_trigger(s, op, 0.0)
 
 
 @entry

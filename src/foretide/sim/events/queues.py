@@ -20,6 +20,8 @@ from foretide.sim.events.grouping import close_groups
 from foretide.sim.events.python_groupings import PythonGroupings
 from foretide.sim.events.state import (
     DONE,
+    FANOUT,
+    FREE_LEFT,
     NONE,
     TARGET_S,
     W_OPS,
@@ -87,6 +89,12 @@ class QueueModel:
         self._window: list[Any] = []
         self.completion: Latency | None = None
         self._edges = [(p, c) for p in app.topology.names for c in app.topology.successors(p)]
+
+    def put(self, op: int, events: int, rate: float) -> None:
+        """Let ``events`` wait at an operator from the start (micro-batches only)."""
+        while self.state.count[FREE_LEFT] < events + self.state.count[FANOUT]:
+            self.state = grown(self.state)
+        batch.put(self.state, op, events, rate)
 
     def advance(self, until: float) -> None:
         while (stopped := self._engine.run(self.state, until)) != engine.FINISHED:

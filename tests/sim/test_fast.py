@@ -32,11 +32,11 @@ def test_a_fast_system_measures_once_per_window_and_forecasts_no_more_often_than
 
 def test_what_differs_is_a_sentence() -> None:
     assert fast(system("pa-sps"), WINDOWS, WINDOW_S)[1] == (
-        "pa-sps measures once per window instead of 60 times and renews its forecasts every 10 "
+        "pa-sps measures once per window instead of 60 times and renews its forecasts every 20 "
         "windows"
     )
     assert fast(system("bgelasor"), WINDOWS, WINDOW_S)[1] == (
-        "bgelasor renews its forecasts every 10 windows and trains every 4,000 windows on the last "
+        "bgelasor renews its forecasts every 20 windows and trains every 4,000 windows on the last "
         "1,000"
     )
 
@@ -57,6 +57,6 @@ def test_a_fast_system_runs_and_plans_in_every_window() -> None:
     cheaper, _ = fast(system("pa-sps"), WINDOWS, WINDOW_S)
     record = simulate(scenario, cheaper)
     planned = [d for d in record.decisions if d.plan is not None]
-    assert len(planned) >= scenario.windows - 10, "the network needs ten windows"
+    assert len(planned) >= scenario.windows - 20, "ten windows to learn from, asked every twenty"
     horizons = [f.horizon for d in planned for f in d.forecasts.values()]
-    assert (max(horizons), min(horizons)) == (10, 1), "a forecast serves ten windows"
+    assert (max(horizons), min(horizons)) == (20, 1), "a forecast serves twenty windows"

@@ -13,7 +13,7 @@ from typing import Any
 
 from foretide.systems import System
 
-FORECASTS = 2_000
+FORECASTS = 1_000
 """Forecasts per run of a forecaster that takes milliseconds for one."""
 TRAININGS = 5
 TRAINED_ON = 1_000

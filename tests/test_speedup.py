@@ -137,3 +137,38 @@ def test_windows_between_batches_say_nothing_about_replicas(idle: dict[str, floa
         waiting = Sample(1000, 80, 5000.0, 5, **idle)
         past.append(Snapshot(10.0 * (i + 1), 10.0, {"a": waiting}))
     assert ceiling(past, "a") is None
+
+
+def test_windows_inside_a_long_batch_count() -> None:
+    """Windows of 2 s on Spark before a lock: one replica, then 8, in batches of several windows
+    whose parts are counted, with their busy time, where they end.
+    """
+    seen = [
+        # replicas, processed, backlog, busy seconds, batches that ended
+        (1, 101, 222, 2.1, 0),
+        (1, 100, 187, 2.1, 0),
+        (8, 86, 192, 9.6, 1),
+        (8, 81, 197, 11.9, 0),
+        (8, 84, 201, 13.1, 1),
+        (8, 63, 249, 9.6, 0),
+        (8, 4, 524, 1.0, 0),
+        (8, 137, 780, 21.4, 0),
+    ]
+    past = History(ONE)
+    for i, (replicas, processed, backlog, busy_s, batches) in enumerate(seen):
+        sample = Sample(110, processed, backlog, replicas, busy_s=busy_s, batches=batches)
+        past.append(Snapshot(2.0 * (i + 1), 2.0, {"a": sample}))
+    measured = full_throughput(past, "a")
+    assert measured[1].rate == pytest.approx(47.9, abs=0.5)
+    assert measured[8].rate == pytest.approx((84 / 2 + 63 / 2 + 137 / (21.4 / 8)) / 3)
+    limit = ceiling(past, "a")
+    assert limit is not None
+    assert (limit.best.replicas, limit.tried.replicas) == (1, 8)
+
+
+def test_a_window_in_which_nothing_ended_shows_nothing() -> None:
+    past = History(ONE)
+    for i, processed in enumerate([0.0, 0.0, 0.0, 40.0]):
+        sample = Sample(10, processed, 500, 2, busy_s=20.0, batches=int(processed > 0))
+        past.append(Snapshot(10.0 * (i + 1), 10.0, {"a": sample}))
+    assert full_throughput(past, "a")[2].rate == 4.0

@@ -98,19 +98,21 @@ def full_throughput(history: History, name: str, memory: int = MEMORY) -> Mappin
 
 def _rate(sample: Sample, window_s: float) -> float:
     """Events/s of the batches one by one where they are known: whether one of them or two ended in
-    a window is chance.
+    a window is chance. Else of the window, or of the longer time that the replicas were busy for
+    what ended in it: part of a long batch is counted where it ends.
     """
     seconds = sum(run.duration_s for run in sample.batch_runs)
-    if seconds <= 0:
-        return sample.processed / window_s
-    return sum(run.events for run in sample.batch_runs) / seconds
+    if seconds > 0:
+        return sum(run.events for run in sample.batch_runs) / seconds
+    return sample.processed / max(window_s, (sample.busy_s or 0.0) / sample.replicas)
 
 
 def _at_work(sample: Sample, window_s: float) -> bool:
-    """Whether the window shows what the replicas can do. One in which no batch ended does not, nor
-    one in which they were idle half of the time: between batches, or while tasks waited to start.
+    """Whether the window shows what the replicas can do. One in which nothing ended, no batch and
+    no part of one, does not, nor one in which they were idle half of the time: between batches, or
+    while tasks waited to start.
     """
-    if sample.batches == 0:
+    if sample.batches == 0 and not (sample.processed and sample.busy_s):
         return False
     return sample.busy_s is None or sample.busy_s >= BUSY * sample.replicas * window_s
 

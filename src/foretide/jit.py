@@ -15,7 +15,7 @@ from typing import Any, TypeVar, cast
 import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
-COMPILED_PACKAGES = ("balance", "plan", "sim")
+COMPILED_PACKAGES = ("balance", "forecast", "plan", "sim")
 
 
 def _drop_stale(root: Path) -> None:

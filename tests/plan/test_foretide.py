@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from foretide.figures.metrics import figures
 from foretide.history import History
 from foretide.load import Load
 from foretide.model import Forecast, Latency, Sample, Snapshot
-from foretide.plan.foretide import BEYOND, Foretide
+from foretide.plan import foretide as module
+from foretide.plan.foretide import BEYOND, ENOUGH, Foretide
+from foretide.plan.promise.rehearsal import Rule, rehearse
 from foretide.sim.compare import Scenario, simulate
 from foretide.systems import SYSTEMS, system
 from foretide.topology import Operator, Topology
@@ -135,3 +138,27 @@ def test_it_is_the_system_that_a_user_gets_without_choosing() -> None:
     drs = system("drs").promised(2.0).planner_constants
     assert (drs["t_max_s"], drs["t_min_s"]) == (2.0, 0.9)
     assert system("srea").promised(2.0) == system("srea")
+
+
+def test_rules_are_replayed_once_in_a_slow_window_and_a_backlog_is_met_in_the_next_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two time scales: the cost of rules every minute, rate and backlog in every step."""
+    replayed: list[float] = []
+    history, planner = History(ONE), Foretide()
+
+    def counted(*case: Any) -> Rule:
+        replayed.append(history.now)
+        return rehearse(*case)
+
+    monkeypatch.setattr(module, "rehearse", counted)
+    sample = Sample(500.0, 500.0, 0.0, 5, busy_s=20.0, offered=500.0)
+    asked = []
+    for i in range(1, ENOUGH + 50):
+        queue = 1000.0 if i == ENOUGH + 47 else 0.0
+        history.append(Snapshot(5.0 * i, 5.0, {"a": replace(sample, backlog=queue)}, lead_s=0.0))
+        asked.append(planner.plan(ONE, history, steady(100.0)).replicas["a"])
+    assert replayed[0] == 5.0 * ENOUGH
+    assert set(np.diff(replayed)) == {60.0}
+    assert 5.0 * (ENOUGH + 47) not in replayed
+    assert asked[ENOUGH + 46] > asked[ENOUGH + 45] == 5

@@ -8,10 +8,12 @@ fast as the fastest of its averages.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from foretide.errors import InvalidConfig, NotReady
+from foretide.jit import entry, inner
 from foretide.model import Array, Forecast
 
 SPEEDS = np.array([1.0, 0.6, 0.35, 0.2, 0.1, 0.05])
@@ -56,54 +58,9 @@ class Levels:
         values = values[np.isfinite(values)]
         if not values.size:
             raise NotReady("no window was measured yet; this forecaster needs one")
-        averages = faded(values)
-        least = 0.1 * max(float(values[-50:].mean()), 1e-9)
-        weights = 0.5 ** (np.arange(len(values))[::-1] / self.half_life)
-        mean, upper = np.empty(horizon), np.empty(horizon)
-        first: Array | None = None
-        spread = 1.0 + self.prior
-        for h in range(1, horizon + 1):
-            known = max(0, len(values) - h)
-            members = self._members(averages, h)
-            truth, weight = values[h:], weights[h:]
-            if known >= 2:
-                error = (np.abs(truth - members[:, :known]) * weight).sum(axis=1) / weight.sum()
-                error += 1e-9 * least
-                first = error if first is None else first
-                error = (known / h * error + 4.0 * first) / (known / h + 4.0)
-                share = (error.min() / error) ** self.power
-                mixed = share / share.sum() @ members
-                seen = self._seen(truth, mixed, weight, least)
-            else:
-                mixed, seen = members.mean(axis=0), 1.0
-            if h == 1:
-                spread = (known * seen + 4.0 * (1.0 + self.prior)) / (known + 4.0)
-                high = spread
-            else:
-                guess = max(
-                    1.0 + max(spread - 1.0, 0.0) * math.sqrt(min(h, 4)), 1.0 + self.prior / 2, seen
-                )
-                high = (known / h * seen + 2.0 * guess) / (known / h + 2.0)
-            mean[h - 1] = max(mixed[-1], 0.0)
-            upper[h - 1] = high * max(mixed[-1], least)
+        numbers = np.array([self.quantile, self.half_life, self.power, self.damping, self.prior])
+        mean, upper = _ahead(values, faded(values), horizon, numbers)
         return Forecast.of(mean, upper)
-
-    def _seen(self, truth: Array, mixed: Array, weight: Array, least: float) -> float:
-        """The upper quantile over the forecast, from errors as ratios and as differences, whichever
-        is lower: after a rise ratios are absurd, after a fall differences are.
-        """
-        known, level = len(truth), max(float(mixed[-1]), least)
-        ratio = _quantile(truth / np.maximum(mixed[:known], least), weight, self.quantile)
-        beyond = _quantile(truth - mixed[:known], weight, self.quantile)
-        return min(ratio, 1.0 + beyond / level)
-
-    def _members(self, averages: Array, h: int) -> Array:
-        reach = self.damping * (1 - self.damping**h) / (1 - self.damping)
-        trends = [
-            np.maximum(averages[i] + (averages[i] - averages[j]) / (LAGS[j] - LAGS[i]) * reach, 0)
-            for i, j in TRENDS
-        ]
-        return np.concatenate([averages, np.array(trends)])
 
 
 def faded(values: Array) -> Array:
@@ -121,8 +78,88 @@ def faded(values: Array) -> Array:
     return np.asarray(sums / (1 - np.multiply.accumulate(keep, axis=1)))
 
 
-def _quantile(values: Array, weights: Array, share: float) -> float:
+@inner
+def _members(averages: Any, h: int, damping: float) -> Any:
+    """What each average, and three of them with a damped trend, say of the window h ahead."""
+    speeds, windows = averages.shape
+    members = np.empty((speeds + len(TRENDS), windows))
+    members[:speeds] = averages
+    reach = damping * (1.0 - damping**h) / (1.0 - damping)
+    for row in range(len(TRENDS)):
+        i, j = TRENDS[row]
+        slope = reach / (LAGS[j] - LAGS[i])
+        for t in range(windows):
+            trend = averages[i, t] + (averages[i, t] - averages[j, t]) * slope
+            members[speeds + row, t] = max(trend, 0.0)
+    return members
+
+
+@inner
+def _errors(values: Any, members: Any, weights: Any, h: int) -> Any:
+    """Weighted mean absolute error of every member h windows later."""
+    errors = np.zeros(members.shape[0])
+    for i in range(members.shape[0]):
+        for t in range(h, values.size):
+            errors[i] += weights[t] * abs(values[t] - members[i, t - h])
+    return errors / weights[h:].sum()
+
+
+@inner
+def _seen(values: Any, mixed: Any, weights: Any, h: int, quantile: float, least: float) -> Any:
+    """The upper quantile over the forecast, from errors as ratios and as differences, whichever is
+    lower: after a rise ratios are absurd, after a fall differences are.
+    """
+    known = values.size - h
+    ratios, beyond = np.empty(known), np.empty(known)
+    for t in range(known):
+        ratios[t] = values[t + h] / max(mixed[t], least)
+        beyond[t] = values[t + h] - mixed[t]
+    ratio = _quantile(ratios, weights[h:], quantile)
+    level = max(mixed[values.size - 1], least)
+    return min(ratio, 1.0 + _quantile(beyond, weights[h:], quantile) / level)
+
+
+@entry
+def _ahead(values: Any, averages: Any, horizon: int, numbers: Any) -> Any:
+    """Mean and upper quantile of every step ahead."""
+    quantile, half_life, power, damping, prior = numbers
+    windows = values.size
+    least = 0.1 * max(values[-50:].mean(), 1e-9)
+    weights = 0.5 ** ((windows - 1.0 - np.arange(windows)) / half_life)
+    mean, upper = np.empty(horizon), np.empty(horizon)
+    first, spread, high = np.zeros(averages.shape[0] + len(TRENDS)), 1.0 + prior, 1.0 + prior
+    for h in range(1, horizon + 1):
+        known = max(0, windows - h)
+        members = _members(averages, h, damping)
+        share = np.ones(members.shape[0])
+        if known >= 2:
+            error = _errors(values, members, weights, h) + 1e-9 * least
+            if h == 1:
+                first = error.copy()
+            error = (known / h * error + 4.0 * first) / (known / h + 4.0)
+            share = (error.min() / error) ** power
+        share /= share.sum()
+        mixed = np.zeros(windows)
+        for i in range(members.shape[0]):
+            mixed += share[i] * members[i]
+        seen = _seen(values, mixed, weights, h, quantile, least) if known >= 2 else 1.0
+        if h == 1:
+            spread = high = (known * seen + 4.0 * (1.0 + prior)) / (known + 4.0)
+        else:
+            grown = 1.0 + max(spread - 1.0, 0.0) * math.sqrt(min(h, 4))
+            guess = max(grown, 1.0 + prior / 2.0, seen)
+            high = (known / h * seen + 2.0 * guess) / (known / h + 2.0)
+        mean[h - 1] = max(mixed[-1], 0.0)
+        upper[h - 1] = high * max(mixed[-1], least)
+    return mean, upper
+
+
+@inner
+def _quantile(values: Any, weights: Any, share: float) -> Any:
     order = np.argsort(values)
-    cumulated = np.cumsum(weights[order])
-    at = int(np.searchsorted(cumulated, share * cumulated[-1]))
-    return float(values[order[min(at, len(order) - 1)]])
+    total, reached = share * weights.sum(), 0.0
+    for at in order:
+        reached += weights[at]
+        if reached >= total:
+            return values[at]
+    return values[order[-1]]

@@ -2,13 +2,17 @@
 
 It plans for the moment when what it asks for will work. Per step:
 
-1. The expected rate then, and its upper quantile; in between the level that the measured share of
-   events in time moves (``promise.level``). Where the target allows events to wait longer than
-   capacity takes to come, what comes unseen is nothing, and the expected rate is enough.
+1. The rate to be ready for then. With little history: between the expected rate and its upper
+   quantile, at the level that the measured share of events in time moves (``promise.level``); where
+   the target allows events to wait longer than capacity takes to come, what comes unseen is
+   nothing, and the expected rate is enough. With enough history: once in a slow window, rules are
+   replayed on the load as it came, and the cheapest that would have kept the promise decides
+   (``promise.rehearsal``); the level says how much lateness it may allow itself.
 2. The least replicas whose waiting times keep the share at that rate (``promise.tail``).
 3. Never less than works off what is due before the next plan can change anything (``promise.due``).
-4. The cheapest way through the needs of the horizon (lead time and break-even time); what is idle
-   stays until it has cost as much as stopping and starting it.
+4. Without a rule, the cheapest way through the needs of the horizon (lead time and break-even
+   time); what is idle stays until it has cost as much as stopping and starting it. A rule holds
+   what it asked for as long as paid best.
 5. Never more than adds something (``promise.limits``).
 """
 
@@ -29,6 +33,7 @@ from foretide.plan.promise.level import Level
 from foretide.plan.promise.limits import MAXIMUM, most_useful
 from foretide.plan.promise.measured import Measured, measure
 from foretide.plan.promise.pending import Pending
+from foretide.plan.promise.rehearsal import Rule, Setting, averages, rehearse
 from foretide.plan.promise.tail import MOST_BUSY, for_batches, for_tail
 from foretide.topology import Topology
 
@@ -40,6 +45,12 @@ BEYOND = 1.5
 """The highest level: beyond the forecast's upper quantile by half its distance from the mean."""
 RECENT = 300
 """Windows from which the shape of bursts is taken."""
+SLOW_S = 60.0
+"""The slow window: rules are replayed once in it."""
+REPLAYED = 1_500
+"""Windows on which rules are replayed."""
+ENOUGH = 60
+"""Windows beyond the lead time with which rules are replayed first."""
 
 
 class Foretide:
@@ -72,6 +83,9 @@ class Foretide:
         self.level = Level(share, most=BEYOND)
         self._pending = Pending()
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
+        self._floors: deque[tuple[float, Array]] = deque(maxlen=10_000)
+        self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
+        self._rule: tuple[float, int, Rule] | None = None
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         latest = history.latest
@@ -83,7 +97,11 @@ class Foretide:
         outlook = _Outlook(self, topology, history, seen, lead, mean, upper)
         coming = np.array([self._pending.total(n, history.now) for n in topology.names])
         wanted = np.maximum(outlook.need[0], outlook.floor)
-        held = self._held(history, wanted, outlook, seen.running + coming)
+        asked = seen.running + coming
+        if outlook.rule is None:
+            held = self._held(history, wanted, outlook, asked)
+        else:
+            held = np.maximum(wanted, np.minimum(asked, self._due_lately(history, outlook.floor)))
         replicas, reasons = {}, {}
         for i, name in enumerate(topology.names):
             operator = topology[name]
@@ -127,6 +145,47 @@ class Foretide:
             upper[:, place[name]] = _filled(high, steps)
         return mean, upper
 
+    def rule(
+        self, history: History, replicas_per_rate: float, lead: int, delay: float, mean: float
+    ) -> tuple[Rule | None, float]:
+        """The rule that decides and the rate that it asks for, events/s of all sources; None while
+        there is too little history. ``mean`` is the forecast of the window in which capacity asked
+        for now works.
+        """
+        self._foreseen.append((history.now, mean))
+        load = _without_holes(history.load(REPLAYED))
+        if len(load) < ENOUGH + lead or replicas_per_rate <= 0:
+            return None, mean
+        rows = averages(load, lead, self._own(history, len(load)))
+        last = self._rule
+        if last is None or last[1] != lead or history.now >= last[0] + SLOW_S - TICK_S:
+            allowed = (1.0 - self.share) * min(1.25, max(0.1, 1.25 - 0.75 * self.level.value))
+            window_s, p = history.window_s, self.prices
+            change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
+            drain = self.drain * self.target_s / window_s
+            setting = Setting(lead, delay, allowed, change, self.usual, drain)
+            work, busy = load * replicas_per_rate, rows * replicas_per_rate
+            last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
+        return last[2], last[2].rate(rows, lead)
+
+    def _own(self, history: History, windows: int) -> Array:
+        """The forecasts made at the end of each of the last windows; NaN where there was none."""
+        made = np.array(self._foreseen)
+        back = np.round((history.now - made[:, 0]) / history.window_s).astype(np.int64)
+        own, known = np.full(windows, np.nan), back < windows
+        own[windows - 1 - back[known]] = made[known, 1]
+        return own
+
+    def _due_lately(self, history: History, floor: Array) -> Array:
+        """The most that a backlog needed within the lead time: what is asked for it must stay asked
+        for until it works.
+        """
+        lead_s = history.latest.lead_s or 0.0
+        self._floors.append((history.now, floor))
+        while self._floors and self._floors[0][0] < history.now - lead_s - TICK_S:
+            self._floors.popleft()
+        return np.asarray(np.max([f for _, f in self._floors if len(f) == len(floor)], axis=0))
+
     def _held(self, history: History, wanted: Array, outlook: _Outlook, asked: Array) -> Array:
         """Replicas after the price of changes: the cheapest way through the horizon, and idle ones
         stay until they have cost as much as a restart.
@@ -169,6 +228,15 @@ class Foretide:
             self._wanted.append((float(at), np.array(wanted, dtype=float)))
 
 
+def _without_holes(values: Array) -> Array:
+    """Windows that were not measured get the value before them; none before the first measured."""
+    known = np.flatnonzero(np.isfinite(values))
+    if not known.size:
+        return values[:0]
+    last = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), 0))
+    return np.asarray(values[last][known[0] :])
+
+
 def _filled(values: Array, steps: int) -> Array:
     """The first ``steps`` values, the last one repeated where there are fewer."""
     return np.concatenate([values[:steps], np.full(max(0, steps - len(values)), values[-1])])
@@ -203,9 +271,14 @@ class _Outlook:
         self.delay = planner.slack * max(0.0, spare_s) / window_s
         unseen = min(1.0, max(0.0, lead + 1 - self.delay))
         self.caution = planner.level.value * unseen
-        shape = [stretch(history.load(RECENT), self.delay, planner.quantile)]
-        high = np.maximum(self.mean, self.upper * shape[0])
-        self.rates = self.mean + self.caution * (high - self.mean)
+        per_rate = float((visits * service_s).max())
+        self.rule, ahead = planner.rule(history, per_rate, lead, self.delay, load)
+        if self.rule is None:
+            shape = stretch(history.load(RECENT), self.delay, planner.quantile)
+            high = np.maximum(self.mean, self.upper * shape)
+            self.rates = self.mean + self.caution * (high - self.mean)
+        else:
+            self.rates = self.mean * (ahead / load)
         work = self.rates * service_s
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
@@ -251,6 +324,8 @@ class _Outlook:
             f"{100 * self.planner.share:g} % within {self.planner.target_s:g} s at "
             f"{self.rates[self.lead, i]:.1f} events/s"
         )
+        if self.rule is not None:
+            text += f", {self.rule.margin:g} x the load, which kept the promise at the least cost"
         waiting = self.seen.waiting[i]
         if self.floor[i] > self.need[0, i]:
             text += f"; {waiting:.0f} events wait and are due: {int(self.floor[i])} replicas"

@@ -14,6 +14,8 @@ import pytest
 import standalone as standalone_module
 from standalone import standalone
 
+from foretide.spark.control.lead_time import LeadTimes, default_path
+
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 
@@ -76,3 +78,36 @@ def test_state_moves_with_its_operator(master: str, tmp_path: Path) -> None:
     assert len(seen["moves"]) == 3
     assert all(standstill_s >= 0 for _, _, standstill_s in seen["moves"])
     assert sorted(seen["counts"]) == [800] * 5, "no count was lost on the way"
+
+
+def said(lines: list[dict[str, Any]]) -> list[bool]:
+    """Whether each reason carries the lead time of its own journal line."""
+    return [
+        f"in {line['lead_s']:.0f} s, when capacity asked for now would work" in line["reason"]
+        for line in lines
+        if line["lead_s"]
+    ]
+
+
+def test_the_same_load_in_slots_and_in_executors_is_planned_for_their_lead_times(
+    master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A free slot works with the next micro-batch; an executor when it has registered, which the
+    run measures and remembers.
+    """
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    slots = run("lead_on_cluster.py", "local[8]", tmp_path / "slots")
+    leads = [line["lead_s"] for line in slots["lines"] if line["lead_s"] is not None]
+    assert leads, "the time between two batches is measured"
+    assert all(line["lead_s"] <= line["window_s"] for line in slots["lines"] if line["lead_s"])
+    assert said(slots["lines"])
+    assert all(said(slots["lines"]))
+    assert max(line["replicas"] for line in slots["lines"]) > 1
+
+    executors = run("lead_on_cluster.py", master, tmp_path / "executors")
+    assert max(executors["executors"]) > 1
+    assert said(executors["lines"])
+    assert all(said(executors["lines"]))
+    remembered = LeadTimes(default_path()).lead_s("standalone")
+    assert remembered is not None
+    assert remembered > 0

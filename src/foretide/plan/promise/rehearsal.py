@@ -1,0 +1,191 @@
+"""Which rule would have kept the promise at the least cost? Rules replayed on the load as it came.
+
+A rule asks for ``margin`` times an average of the load (or a forecast of it), never for less than
+it asked for in the lead time and ``hold`` windows before. The replay follows one queue as a fluid:
+what is asked for works ``lead`` windows later unless less is asked for meanwhile, what waits longer
+than ``delay`` windows is late, and a backlog that is due is asked for as the planner does. The rule
+of least cost decides, where work beyond the late share that is allowed costs ``LATE`` times as much
+as doing it.
+
+Pure arrays; work is in replicas that are busy. It knows nothing of topologies and targets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foretide.jit import entry, inner
+from foretide.model import Array
+
+SPEEDS = np.array([1.0, 0.6, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01])
+TRENDS = np.array([[0, 2], [1, 3], [2, 4]])
+DAMPING = 0.9
+MARGINS = np.array([1.0, 1.05, 1.1, 1.16, 1.22, 1.3, 1.4, 1.5, 1.65, 1.8, 2.0, 2.3, 2.6, 3.0])
+"""Never less than the load: the replay is a fluid and knows no chance, by which a queue at full
+utilization grows.
+"""
+HOLD_S = (0.0, 20.0, 60.0, 120.0)
+LATE = 40.0
+"""Price of late work beyond what is allowed, in multiples of what doing it costs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a replay needs to know: windows until capacity works and that events may wait, the share
+    of the work that may be late, replica-windows that a start or a stop costs, and how the planner
+    drains a queue: what is beyond ``usual`` times the delay within ``drain`` windows.
+    """
+
+    lead: int
+    delay: float
+    allowed: float
+    change: float
+    usual: float = 0.5
+    drain: float = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Ask for ``margin`` times row ``member`` of ``averages``, the highest of ``hold`` windows."""
+
+    member: int
+    hold: int
+    margin: float
+
+    def rate(self, rows: Array, lead: int) -> float:
+        """What the rule asks for now.
+
+        >>> Rule(0, hold=1, margin=1.5).rate(np.array([[1.0, 4.0, 2.0, 2.0]]), lead=1)
+        6.0
+        """
+        return self.margin * float(rows[self.member, -(lead + self.hold + 1) :].max())
+
+
+def averages(load: Array, lead: int, own: Array | None = None) -> Array:
+    """Fading averages of the load at eight speeds, three of them with a damped trend to the window
+    in which capacity asked for then works, and ``own`` forecasts of that window where there are any
+    (NaN: none): one row each, every column from the windows up to it alone.
+
+    >>> averages(np.array([2.0, 4.0]), lead=0)[:, -1].round(2).tolist()[:3]
+    [4.0, 3.43, 3.21]
+    """
+    values = np.asarray(load, dtype=float)
+    faded = _faded(values, SPEEDS)
+    lags = (1 - SPEEDS) / SPEEDS
+    reach = DAMPING * (1 - DAMPING ** (lead + 1)) / (1 - DAMPING)
+    trends = [
+        np.maximum(faded[i] + (faded[i] - faded[j]) / (lags[j] - lags[i]) * reach, 0.0)
+        for i, j in TRENDS
+    ]
+    if own is None:
+        return np.vstack([faded, trends])
+    return np.vstack([faded, trends, np.where(np.isfinite(own), own, values)])
+
+
+def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rule:
+    """The rule of least cost on ``work``, which ``rows`` are averages of.
+
+    # a load that stays needs no margin, whatever the lead time
+    >>> flat = np.full(100, 7.5)
+    >>> rehearse(flat, averages(flat, 12), Setting(12, 0.8, 0.01, 3.75), 5.0).margin <= 1.05
+    True
+    """
+    holds = np.unique(np.round(np.array(HOLD_S) / window_s)).astype(np.int64)
+    s = setting
+    numbers = np.array([s.delay, s.allowed, s.change, s.usual, s.drain, LATE])
+    member, hold, margin = _best(work, rows, holds, MARGINS, s.lead, numbers)
+    return Rule(int(member), int(hold), float(margin))
+
+
+@entry
+def _faded(values: Any, speeds: Any) -> Any:
+    """Fading averages at every window, one row per speed; early ones average what there is."""
+    rows = np.empty((speeds.size, values.size))
+    for i in range(speeds.size):
+        level, weight = values[0], 0.0
+        for t in range(values.size):
+            weight = (1.0 - speeds[i]) * weight + speeds[i]
+            level += speeds[i] / weight * (values[t] - level)
+            rows[i, t] = level
+    return rows
+
+
+@inner
+def _highest(values: Any, hold: int) -> Any:
+    highest = np.empty(values.size)
+    for t in range(values.size):
+        top = 0.0
+        for k in range(max(0, t - hold), t + 1):
+            top = max(top, values[k])
+        highest[t] = top
+    return highest
+
+
+@inner
+def _late_share(before: float, after: float, limit: float) -> float:
+    """Share of a window's arrivals that meet a queue longer than the limit; it changes evenly."""
+    low, high = min(before, after), max(before, after)
+    if high <= limit:
+        return 0.0
+    return 1.0 if low >= limit else (high - limit) / (high - low)
+
+
+@inner
+def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> Any:
+    """Replicas for the backlog: what must be done before anything asked for later works, less what
+    was asked for already does, and what drains a long queue.
+    """
+    coming, fewest = 0.0, np.inf
+    for j in range(lead, 0, -1):
+        fewest = min(fewest, asked[j])
+        coming += fewest
+    due = queue + expected * (lead + 1 - numbers[0]) - coming
+    beyond = queue - numbers[3] * numbers[0] * expected
+    return max(due, expected + beyond / numbers[4]) if beyond > 0.0 else due
+
+
+@inner
+def _replay(work: Any, row: Any, held: Any, margin: float, lead: int, numbers: Any) -> Any:
+    """Cost and late work of one rule: a request works ``lead`` windows later, a lower one at once.
+    Starts with what the first windows need, so that a rule is not judged by how it begins.
+    """
+    first = max(1.0, np.ceil(work[: lead + 1].max() - 1e-9))
+    asked, due = np.full(lead + 1, first), np.zeros(lead + 1)
+    queue = late = cost = 0.0
+    last = first
+    for t in range(work.size):
+        active = asked[0]
+        for k in range(1, lead + 1):
+            active = min(active, asked[k])
+        before, queue = queue, max(0.0, queue + work[t] - active)
+        late += work[t] * _late_share(before, queue, numbers[0] * active)
+        cost += active + numbers[2] * abs(active - last)
+        last = active
+        due[t % (lead + 1)] = _due(row[t], queue, asked, lead, numbers)
+        for k in range(lead):
+            asked[k] = asked[k + 1]
+        asked[lead] = max(1.0, np.ceil(max(margin * held[t], due.max()) - 1e-9))
+    return cost, late
+
+
+@entry
+def _best(work: Any, rows: Any, holds: Any, margins: Any, lead: int, numbers: Any) -> Any:
+    """Every rule once: the least of cost and price of lateness. More margin than makes half of the
+    allowance is not tried.
+    """
+    allowed = numbers[1] * work.sum()
+    least, found = np.inf, (0, 0, 1.0)
+    for i in range(rows.shape[0]):
+        for hold in holds:
+            held = _highest(rows[i], lead + hold)
+            for margin in margins:
+                cost, late = _replay(work, rows[i], held, margin, lead, numbers)
+                total = cost + numbers[5] * max(0.0, late - allowed)
+                if total < least:
+                    least, found = total, (i, hold, margin)
+                if late <= 0.5 * allowed and margin > 1.0:
+                    break
+    return found

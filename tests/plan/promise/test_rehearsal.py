@@ -1,0 +1,76 @@
+"""Rules replayed on a load: against a replay in plain Python, and on loads with a known answer."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foretide.plan.promise.rehearsal import MARGINS, Rule, Setting, averages, rehearse
+
+
+def late_share(work: np.ndarray, rule: Rule, rows: np.ndarray, setting: Setting) -> float:
+    """The rule without its answer to a backlog, written plainly: a request works ``lead`` windows
+    later if nothing less was asked for meanwhile.
+    """
+    lead, first = setting.lead, max(1, math.ceil(work[: setting.lead + 1].max() - 1e-9))
+    asked = [first] * (lead + 1)
+    queue = late = 0.0
+    for t, came in enumerate(work):
+        active = min(asked[-lead - 1 :])
+        before, queue = queue, max(0.0, queue + came - active)
+        low, high = sorted((before, queue))
+        limit = setting.delay * active
+        if high > limit:
+            late += came * (1.0 if low >= limit else (high - limit) / (high - low))
+        asked.append(max(1, math.ceil(rule.rate(rows[:, : t + 1], lead) - 1e-9)))
+    return late / float(work.sum())
+
+
+def noisy(windows: int, seed: int = 5) -> np.ndarray:
+    return np.random.default_rng(seed).gamma(4.0, 2.0, windows)
+
+
+def test_every_average_is_of_the_windows_before_alone() -> None:
+    load = noisy(40)
+    whole = averages(load, lead=3)
+    np.testing.assert_allclose(whole[:, :25], averages(load[:25], lead=3))
+
+
+def test_forecasts_of_its_own_are_a_row_and_holes_in_them_are_the_load() -> None:
+    own = np.array([np.nan, 7.0])
+    assert averages(np.array([2.0, 4.0]), 0, own)[-1].tolist() == [2.0, 7.0]
+
+
+@pytest.mark.parametrize("lead", [0, 2, 12])
+def test_a_load_that_stays_needs_no_margin_at_any_lead_time(lead: int) -> None:
+    load = np.full(120, 7.5)
+    rule = rehearse(load, averages(load, lead), Setting(lead, 0.8, 0.01, 3.75), 5.0)
+    assert math.ceil(rule.rate(averages(load, lead), lead)) == 8
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 1000), lead=st.sampled_from([2, 6]))
+def test_the_rule_would_have_kept_the_promise_where_a_margin_can(seed: int, lead: int) -> None:
+    """Its answer to a backlog is left out here, which can only be later."""
+    load = 8.0 + noisy(300, seed) / 8.0
+    rows, setting = averages(load, lead), Setting(lead, 0.8, 0.01, 3.75)
+    rule = rehearse(load, rows, setting, 5.0)
+    assert rule.margin in MARGINS
+    assert late_share(load, rule, rows, setting) <= 0.05
+
+
+def test_a_stricter_allowance_never_asks_for_less() -> None:
+    load, lead = noisy(400), 6
+    rows = averages(load, lead)
+    asked = [
+        np.mean(
+            [
+                rehearse(load, rows, Setting(lead, 0.8, late, 3.75), 5.0).rate(rows[:, :t], lead)
+                for t in range(100, 400, 50)
+            ]
+        )
+        for late in (0.1, 0.01, 0.001)
+    ]
+    assert asked[0] <= asked[1] * 1.05 <= asked[2] * 1.1

@@ -257,7 +257,7 @@ class OperatorQuery:
         placed = seats.locations and self.query is not None and self._sits(frame, seats)
         if placed:
             self._use.placement.began(self.name, seats, time.time())
-        self._run_piece(frame, None, intake, run)
+        self._run_piece(frame, None, intake, run, seats=seats if placed else None)
         if placed:
             self._use.placement.ended(self.name, time.time())
 

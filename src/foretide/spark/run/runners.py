@@ -140,11 +140,13 @@ class FrameRunner:
 
 class StatefulRunner:
     """A stateful DataFrame function: the query itself has applied it, in a fixed number of state
-    partitions; here its tasks become ``replicas``.
+    partitions; here its tasks become ``replicas``. On chosen executors every partition stays a task
+    of its own: tasks that Spark puts together keep only the host of where they should run.
     """
 
     def run(self, portion: Portion, write: Write) -> Outcome:
-        write(_restamped(portion.frame.coalesce(portion.replicas)))
+        frame = portion.frame
+        write(_restamped(frame if portion.locations else frame.coalesce(portion.replicas)))
         return Outcome()
 
 

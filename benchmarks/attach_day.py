@@ -84,7 +84,13 @@ def settings_of(way: str, most: int) -> dict[str, str]:
 
 
 def one_way(
-    way: str, servers: str, master: str, most: int, rates: np.ndarray, folder: Path
+    way: str,
+    servers: str,
+    master: str,
+    most: int,
+    rates: np.ndarray,
+    folder: Path,
+    keep: Path | None,
 ) -> tuple[float, float]:
     """Run the load one way; executor-seconds, and when the day began."""
     spark = session(master, most, settings_of(way, most))
@@ -113,7 +119,7 @@ def one_way(
     if way == "attach":
         watcher = foretide.attach(
             spark, target_latency_s=TARGET_S, max_executors=most, mode="act",
-            run_dir=folder / "run",
+            run_dir=keep or folder / "run",
         )  # fmt: skip
     warm = np.full(WARM_UP_S, rates[0])
     sent(servers, warm)
@@ -158,6 +164,7 @@ def main() -> None:
     options.add_argument("--peak", type=float, default=3.0, help="slots busy at the peak")
     options.add_argument("--day", type=int, help="day of the recording; default: highest peak")
     options.add_argument("--ways", default=",".join(WAYS))
+    options.add_argument("--keep", type=Path, help="folder in which attach's journal stays")
     options.add_argument("--one", help=argparse.SUPPRESS)
     options.add_argument("--cluster", choices=("local", "standalone"), default="local")
     options.add_argument("--servers", help=argparse.SUPPRESS)
@@ -166,7 +173,8 @@ def main() -> None:
     args = options.parse_args()
     rates = day(args.load, args.minutes, args.peak, args.day)
     if args.one:
-        result = one_way(args.one, args.servers, args.master, args.max, rates, args.folder)
+        given = (args.one, args.servers, args.master, args.max, rates, args.folder, args.keep)
+        result = one_way(*given)
         print("USED " + json.dumps(result), flush=True)
         return
     print(

@@ -58,7 +58,7 @@ def _parsed(
     if UNPARSED not in batch.schema.names:
         return batch, None
     said = batch.column(UNPARSED)
-    events = batch.dropcolumns([UNPARSED])
+    events = batch.drop_columns([UNPARSED])
     if said.null_count == len(said):
         return events, None
     texts = said.drop_null().to_pylist()

@@ -31,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
+from foretide.balance.shuffle import Shuffle
 from foretide.errors import PipelineFailed
 from foretide.load import Load
 from foretide.spark.declare.generator import Generator
@@ -240,12 +241,11 @@ class Query(OperatorQuery):
         stateful: bool = False,
     ) -> None:
         producers, sources = inputs
-        traits = SimpleNamespace(wants_reports=False, keeps_keys=False)
         step = SimpleNamespace(
             name=name,
             kind="frame",
             on_error="stop",
-            new_grouping=lambda name: SimpleNamespace(traits=traits),
+            new_grouping=lambda name: Shuffle(),
             grouped_by=lambda keeps: None,
         )
         wired = Wired(step, tuple(sources), tuple(producers), StructType([]), {}, stateful)  # type: ignore[arg-type]

@@ -47,6 +47,8 @@ RECENT = 300
 """Windows from which the shape of bursts is taken."""
 SLOW_S = 60.0
 """The slow window: rules are replayed once in it."""
+SLOW_WINDOWS = 12
+"""Rules are replayed once in SLOW_S, and not more often than once in so many windows."""
 REPLAYED = 1_500
 """Windows on which rules are replayed."""
 ENOUGH = 60
@@ -158,7 +160,8 @@ class Foretide:
             return None, mean
         rows = averages(load, lead, self._own(history, len(load)))
         last = self._rule
-        if last is None or last[1] != lead or history.now >= last[0] + SLOW_S - TICK_S:
+        slow_s = max(SLOW_S, SLOW_WINDOWS * history.window_s)
+        if last is None or last[1] != lead or history.now >= last[0] + slow_s - TICK_S:
             allowed = (1.0 - self.share) * min(1.25, max(0.1, 1.25 - 0.75 * self.level.value))
             window_s, p = history.window_s, self.prices
             change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)

@@ -162,3 +162,19 @@ def test_rules_are_replayed_once_in_a_slow_window_and_a_backlog_is_met_in_the_ne
     assert set(np.diff(replayed)) == {60.0}
     assert 5.0 * (ENOUGH + 47) not in replayed
     assert asked[ENOUGH + 46] > asked[ENOUGH + 45] == 5
+
+
+@pytest.mark.parametrize(("surprised", "stays"), [(False, False), (True, True)])
+def test_idle_replicas_go_at_once_when_a_forecast_that_proved_right_sees_no_use_for_them(
+    surprised: bool, stays: bool
+) -> None:
+    """A hump of four windows among ten at rest. The forecast knows it, or follows the load."""
+    history, planner, replicas = History(ONE), Foretide(), 5
+    loads = [20.0] * 10 + [100.0] * 4 + [20.0] * 30
+    for i, load in enumerate(loads[:15]):
+        count = 5.0 * load
+        sample = Sample(count, count, 0.0, replicas, busy_s=count * 0.04, offered=count)
+        history.append(Snapshot(5.0 * (i + 1), 5.0, {"a": sample}, lead_s=0.0))
+        coming = (load,) * 16 if surprised else tuple(loads[i + 1 : i + 17])
+        replicas = planner.plan(ONE, history, {"a": Forecast(coming, coming)}).replicas["a"]
+    assert (replicas > 1) == stays

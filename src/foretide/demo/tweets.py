@@ -56,16 +56,16 @@ BIAS = -3.0
 COLUMNS = "id INTEGER, user INTEGER, created_at REAL, text TEXT, spam REAL, topic TEXT, print TEXT"
 
 
-SEASON_S, HUMP_S = 60, 25
+SEASON_S, REST_S, HUMP_S = 120, 35, 25
 REST, TOP = 20.0, 140.0
 PAST_SEASONS = 20
 
 
 def demo_load(duration_s: int, starts_s: int = 0, seed: int = 7) -> Load:
-    """Seasons of a minute, events/s: a rest at 20, then a hump up to 140, with 5 % noise. The load
-    begins ``starts_s`` seconds into a season.
+    """Seasons of two minutes, events/s: 20, from second 35 to 60 a hump up to 140, then 20 again,
+    with 5 % noise. The load begins ``starts_s`` seconds into a season.
     """
-    return Load("a hump every minute", _seasons(starts_s, duration_s, seed))
+    return Load("a hump every two minutes", _seasons(starts_s, duration_s, seed))
 
 
 def demo_past(elapsed_s: float, seed: int = 8) -> Load:
@@ -77,7 +77,7 @@ def demo_past(elapsed_s: float, seed: int = 8) -> Load:
 
 def _seasons(starts_s: int, duration_s: int, seed: int) -> Array:
     t = (starts_s + np.arange(duration_s)) % SEASON_S
-    hump = np.sin(np.pi * np.maximum(t - (SEASON_S - HUMP_S), 0) / HUMP_S)
+    hump = np.sin(np.pi * np.clip((t - REST_S) / HUMP_S, 0.0, 1.0))
     noise = 1 + 0.05 * np.random.default_rng(seed).standard_normal(duration_s)
     return np.maximum((REST + (TOP - REST) * hump**1.5) * noise, 0.0)
 

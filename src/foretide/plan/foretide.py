@@ -11,8 +11,9 @@ It plans for the moment when what it asks for will work. Per step:
 2. The least replicas whose waiting times keep the share at that rate (``promise.tail``).
 3. Never less than works off what is due before the next plan can change anything (``promise.due``).
 4. Without a rule, the cheapest way through the needs of the horizon (lead time and break-even
-   time); what is idle stays until it has cost as much as stopping and starting it. A rule holds
-   what it asked for as long as paid best.
+   time); what is idle stays until it has cost as much as stopping and starting it, unless a
+   forecast that proved right sees no use for it in that time. A rule holds what it asked for as
+   long as paid best.
 5. Never more than adds something (``promise.limits``).
 """
 
@@ -87,6 +88,7 @@ class Foretide:
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self._floors: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
+        self._uppers: deque[tuple[float, float]] = deque(maxlen=10_000)
         self._rule: tuple[float, int, Rule] | None = None
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
@@ -171,6 +173,24 @@ class Foretide:
             last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
         return last[2], last[2].rate(rows, lead)
 
+    def surprise(self, history: History, upper: float, lead: int) -> float | None:
+        """How far the load rose above its upper forecasts lately, as a factor of at least 1; None
+        until forecasts of a break-even time met their windows. ``upper`` is the forecast of the
+        window in which capacity asked for now works.
+        """
+        window_s, keep_s = history.window_s, self.prices.break_even_s
+        self._uppers.append((history.now + (lead + 1) * window_s, upper))
+        while self._uppers[0][0] < history.now - MEMORY * keep_s - TICK_S:
+            self._uppers.popleft()
+        load = history.load(RECENT)
+        factors = [
+            load[-1 - back] / max(high, 1e-12)
+            for at, high in self._uppers
+            if 0 <= (back := round((history.now - at) / window_s)) < len(load)
+        ]
+        known = [f for f in factors if np.isfinite(f)]
+        return max(1.0, *known) if known and len(known) * window_s >= keep_s else None
+
     def _own(self, history: History, windows: int) -> Array:
         """The forecasts made at the end of each of the last windows; NaN where there was none."""
         made = np.array(self._foreseen)
@@ -206,7 +226,8 @@ class Foretide:
         late_s = min(keep_s, lead_s)
         late = past[[at > history.now - late_s - TICK_S for at, _ in known]].max(axis=0)
         held = np.maximum(wanted, np.minimum(asked, late))
-        held = np.maximum(held, np.minimum(outlook.seen.running, np.minimum(often, recent)))
+        idle = np.minimum(np.minimum(often, recent), outlook.most_foreseen)
+        held = np.maximum(held, np.minimum(outlook.seen.running, idle))
         prices = self.prices.per_window(history.window_s)
         for i in np.flatnonzero(
             (outlook.need[1:].max(axis=0, initial=0.0) > held) & (asked > held)
@@ -286,6 +307,11 @@ class _Outlook:
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
         self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
+        self.most_foreseen = np.full(len(topology.names), np.inf)
+        surprise = planner.surprise(history, float(upper[lead].sum()), lead)
+        if surprise is not None:
+            most = self.upper[lead:].max(axis=0) * service_s * surprise
+            self.most_foreseen = self._for_promise(most, visits, spare_s, share)
         done_s = seen.running * (self.lead_s or 0.0) + np.array(
             [
                 planner._pending.done_by(n, history.now, history.now + (self.lead_s or 0.0))

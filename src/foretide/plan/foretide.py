@@ -307,11 +307,12 @@ class _Outlook:
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
         self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
-        self.most_foreseen = np.full(len(topology.names), np.inf)
         surprise = planner.surprise(history, float(upper[lead].sum()), lead)
-        if surprise is not None:
-            most = self.upper[lead:].max(axis=0) * service_s * surprise
-            self.most_foreseen = self._for_promise(most, visits, spare_s, share)
+        most = self.upper[lead:].max(axis=0) * (surprise or 1.0)
+        if surprise is None:
+            known = int(MEMORY * planner.prices.break_even_s / window_s) + 1
+            most = np.maximum(most, np.nan_to_num(history.load(known)).max() * visits)
+        self.most_foreseen = self._for_promise(most * service_s, visits, spare_s, share)
         done_s = seen.running * (self.lead_s or 0.0) + np.array(
             [
                 planner._pending.done_by(n, history.now, history.now + (self.lead_s or 0.0))

@@ -88,7 +88,7 @@ class Foretide:
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self._floors: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
-        self._uppers: deque[tuple[float, float]] = deque(maxlen=10_000)
+        self._expected: deque[tuple[float, float]] = deque(maxlen=10_000)
         self._rule: tuple[float, int, Rule] | None = None
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
@@ -173,19 +173,19 @@ class Foretide:
             last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
         return last[2], last[2].rate(rows, lead)
 
-    def surprise(self, history: History, upper: float, lead: int) -> float | None:
-        """How far the load rose above its upper forecasts lately, as a factor of at least 1; None
-        until forecasts of a break-even time met their windows. ``upper`` is the forecast of the
-        window in which capacity asked for now works.
+    def surprise(self, history: History, mean: float, lead: int) -> float | None:
+        """How far the load rose above its forecasts lately, as a factor of at least 1; None until
+        forecasts of a break-even time met their windows. ``mean`` is the forecast of the window in
+        which capacity asked for now works.
         """
         window_s, keep_s = history.window_s, self.prices.break_even_s
-        self._uppers.append((history.now + (lead + 1) * window_s, upper))
-        while self._uppers[0][0] < history.now - MEMORY * keep_s - TICK_S:
-            self._uppers.popleft()
+        self._expected.append((history.now + (lead + 1) * window_s, mean))
+        while self._expected[0][0] < history.now - MEMORY * keep_s - TICK_S:
+            self._expected.popleft()
         load = history.load(RECENT)
         factors = [
-            load[-1 - back] / max(high, 1e-12)
-            for at, high in self._uppers
+            load[-1 - back] / max(expected, 1e-12)
+            for at, expected in self._expected
             if 0 <= (back := round((history.now - at) / window_s)) < len(load)
         ]
         known = [f for f in factors if np.isfinite(f)]
@@ -307,8 +307,8 @@ class _Outlook:
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
         self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
-        surprise = planner.surprise(history, float(upper[lead].sum()), lead)
-        most = self.upper[lead:].max(axis=0) * (surprise or 1.0)
+        surprise = planner.surprise(history, load, lead)
+        most = (self.upper if surprise is None else self.mean * surprise)[lead:].max(axis=0)
         if surprise is None:
             known = int(MEMORY * planner.prices.break_even_s / window_s) + 1
             most = np.maximum(most, np.nan_to_num(history.load(known)).max() * visits)

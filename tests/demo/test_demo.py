@@ -143,7 +143,7 @@ def test_ctrl_c_ends_the_demo_with_a_summary(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("overhead_s", "most"), [(0.4, 1.25), (0.8, 1.4)])
+@pytest.mark.parametrize(("overhead_s", "most"), [(0.4, 1.25), (0.8, 1.45)])
 def test_in_the_twin_the_demo_keeps_its_target_and_saves(overhead_s: float, most: float) -> None:
     """The demo's system, load and past on a simulated pipeline with the demo's service times and
     what a micro-batch costs on a small machine, idle and busy.

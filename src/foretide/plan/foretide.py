@@ -268,7 +268,8 @@ def _filled(values: Array, steps: int) -> Array:
 
 class _Outlook:
     """What the coming windows need, for all operators: ``need[h]`` replicas in the h-th window in
-    which capacity asked for now works, ``floor`` to work off what is due.
+    which capacity asked for now works, ``floor`` to work off what is due, ``most_foreseen`` beyond
+    which idle ones are of no use, as far as is known; while more waits than usual, all are.
     """
 
     def __init__(
@@ -307,12 +308,6 @@ class _Outlook:
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
         self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
-        surprise = planner.surprise(history, load, lead)
-        most = (self.upper if surprise is None else self.mean * surprise)[lead:].max(axis=0)
-        if surprise is None:
-            known = int(MEMORY * planner.prices.break_even_s / window_s) + 1
-            most = np.maximum(most, np.nan_to_num(history.load(known)).max() * visits)
-        self.most_foreseen = self._for_promise(most * service_s, visits, spare_s, share)
         done_s = seen.running * (self.lead_s or 0.0) + np.array(
             [
                 planner._pending.done_by(n, history.now, history.now + (self.lead_s or 0.0))
@@ -329,6 +324,21 @@ class _Outlook:
         due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
         most_busy = MOST_BUSY if seen.batches else 1.0
         self.floor = np.ceil(due_busy / most_busy * (1 - 1e-9))
+        most = self._most_foreseen(visits, load)
+        idle = self._for_promise(most * service_s, visits, spare_s, share)
+        self.most_foreseen = np.where(spare > 0, np.inf, idle)
+
+    def _most_foreseen(self, visits: Array, load: float) -> Array:
+        """The highest events/s to be ready for within the horizon: what is expected, times how far
+        the load rose above that lately; before forecasts are proven, also what was seen lately.
+        """
+        planner, history, lead = self.planner, self.history, self.lead
+        surprise = planner.surprise(history, load, lead)
+        if surprise is not None:
+            return np.asarray(self.mean[lead:].max(axis=0) * surprise)
+        known = int(MEMORY * planner.prices.break_even_s / history.window_s) + 1
+        seen = np.nan_to_num(history.load(known)).max() * visits
+        return np.asarray(np.maximum(self.upper[lead:].max(axis=0), seen))
 
     def _for_promise(self, work: Array, visits: Array, spare_s: float, share: float) -> Array:
         seen = self.seen

@@ -171,7 +171,7 @@ def test_idle_replicas_go_at_once_when_a_forecast_that_proved_right_sees_no_use_
     """A hump of four windows among ten at rest. The forecast knows it, or follows the load."""
     history, planner, replicas = History(ONE), Foretide(), 5
     loads = [20.0] * 10 + [100.0] * 4 + [20.0] * 30
-    for i, load in enumerate(loads[:15]):
+    for i, load in enumerate(loads[:16]):
         count = 5.0 * load
         sample = Sample(count, count, 0.0, replicas, busy_s=count * 0.04, offered=count)
         history.append(Snapshot(5.0 * (i + 1), 5.0, {"a": sample}, lead_s=0.0))

@@ -57,12 +57,12 @@ COLUMNS = "id INTEGER, user INTEGER, created_at REAL, text TEXT, spam REAL, topi
 
 
 SEASON_S, REST_S, HUMP_S = 120, 35, 25
-REST, TOP = 20.0, 140.0
+REST, TOP = 15.0, 140.0
 PAST_SEASONS = 20
 
 
 def demo_load(duration_s: int, starts_s: int = 0, seed: int = 7) -> Load:
-    """Seasons of two minutes, events/s: 20, from second 35 to 60 a hump up to 140, then 20 again,
+    """Seasons of two minutes, events/s: 15, from second 35 to 60 a hump up to 140, then 15 again,
     with 5 % noise. The load begins ``starts_s`` seconds into a season.
     """
     return Load("a hump every two minutes", _seasons(starts_s, duration_s, seed))

@@ -52,6 +52,8 @@ SLOW_WINDOWS = 12
 """Rules are replayed once in SLOW_S, and not more often than once in so many windows."""
 REPLAYED = 1_500
 """Windows on which rules are replayed."""
+IN_FLIGHT = 2
+"""Windows whose events may still be on their way through the operators."""
 ENOUGH = 60
 """Windows beyond the lead time with which rules are replayed first."""
 
@@ -330,15 +332,15 @@ class _Outlook:
 
     def _most_foreseen(self, visits: Array, load: float) -> Array:
         """The highest events/s to be ready for within the horizon: what is expected, times how far
-        the load rose above that lately; before forecasts are proven, also what was seen lately.
+        the load rose above that lately, and what is on its way through the operators; before
+        forecasts are proven, what was seen lately.
         """
         planner, history, lead = self.planner, self.history, self.lead
         surprise = planner.surprise(history, load, lead)
-        if surprise is not None:
-            return np.asarray(self.mean[lead:].max(axis=0) * surprise)
-        known = int(MEMORY * planner.prices.break_even_s / history.window_s) + 1
-        seen = np.nan_to_num(history.load(known)).max() * visits
-        return np.asarray(np.maximum(self.upper[lead:].max(axis=0), seen))
+        memory_s = MEMORY * planner.prices.break_even_s if surprise is None else 0.0
+        seen = np.nan_to_num(history.load(IN_FLIGHT + int(memory_s / history.window_s))).max()
+        expected = self.upper if surprise is None else self.mean * surprise
+        return np.asarray(np.maximum(expected[lead:].max(axis=0), seen * visits))
 
     def _for_promise(self, work: Array, visits: Array, spare_s: float, share: float) -> Array:
         seen = self.seen

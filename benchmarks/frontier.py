@@ -155,6 +155,29 @@ def verdict(rows: list[Row]) -> str:
     )
 
 
+def by_load(rows: list[Row]) -> str:
+    """Share at cost of foretide, a line per load; bold is what missed its goal."""
+    ours = {(r["load"], r["lead_s"]): r for r in rows if r["system"] == "foretide"}
+    lines = [
+        "| `foretide` on | " + " | ".join(f"lead {lead_s:g} s" for lead_s in LEADS_S) + " |",
+        "|---|" + "---|" * len(LEADS_S),
+    ]
+    kept = 0
+    for load in SMOOTH | OTHER:
+        if not all((load, lead_s) in ours for lead_s in LEADS_S):
+            continue
+        cells = []
+        for lead_s in LEADS_S:
+            mine = ours[load, lead_s]
+            share, cost = float(str(mine["share"])), float(str(mine["cost"]))
+            least, most = GOALS[lead_s][0 if load in SMOOTH else 1]
+            kept += share >= least and cost <= most
+            bold = ["**" if missed else "" for missed in (share < least, cost > most)]
+            cells.append(f"{bold[0]}{100 * share:.1f} %{bold[0]} at {bold[1]}{cost:.2f}{bold[1]}")
+        lines.append(f"| {load}{' (smooth)' if load in SMOOTH else ''} | {' | '.join(cells)} |")
+    return "\n".join([*lines, "", f"Both goals are kept in {kept} of {len(ours)} cases."])
+
+
 def common_loads(rows: list[Row]) -> set[object]:
     """The loads that all systems ran on."""
     systems = {str(r["system"]) for r in rows}
@@ -269,7 +292,7 @@ def main() -> None:
         rows = [r for r in rows if (r["load"], r["lead_s"], r["system"]) not in new] + found
         if asked.json:
             asked.json.write_text(json.dumps(rows, indent=0))
-    print(verdict(rows), means(rows), sep="\n\n")
+    print(verdict(rows), by_load(rows), means(rows), sep="\n\n")
     if asked.svg:
         common = common_loads(rows)
         asked.svg.write_text(svg([r for r in rows if r["load"] in common]))

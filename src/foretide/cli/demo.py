@@ -1,4 +1,4 @@
-"""``foretide demo``: the main job, for somebody who has three minutes."""
+"""``foretide demo``: the main job, for somebody who has four minutes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(
     system: Annotated[
         str, typer.Option(help="the system that scales; see: foretide systems (foretide)")
     ] = SYSTEM,
-    minutes: Annotated[float, typer.Option(help="how long the load lasts", min=0.5)] = 3.0,
+    minutes: Annotated[float, typer.Option(help="how long the load lasts", min=0.5)] = 4.0,
     folder: Annotated[
         Path, typer.Option(help="where the run is kept; an older demo there is removed")
     ] = Path("runs/demo"),

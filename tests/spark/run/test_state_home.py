@@ -14,7 +14,9 @@ def test_stores_are_those_of_the_checkpoint(tmp_path: Path) -> None:
         (tmp_path / f"state/{operator}/{partition}/1.delta").touch()
     (tmp_path / "state/1/0/left-keyToNumValues").mkdir()
     (tmp_path / "state/1/0/right-keyToNumValues").mkdir()
+    (tmp_path / "state/0/0/SSTs").mkdir()
     (tmp_path / "state/0/_metadata").mkdir()
+    (tmp_path / "state/2/0/_metadata").mkdir(parents=True)  # a schema before the first batch
     assert list(stores(tmp_path)) == [
         (0, 0, "default"),
         (0, 1, "default"),

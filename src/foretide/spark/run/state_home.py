@@ -21,15 +21,21 @@ from pyspark.sql.streaming.query import StreamingQuery
 log = logging.getLogger(__name__)
 _LOCATION = re.compile(r"executor_(?P<host>.+)_(?P<executor>[^_]+)")
 _DEFAULT = "default"
+_ROCKSDB = ("SSTs", "logs")
+"""Folders in which RocksDB keeps files of a store."""
 
 
 def stores(checkpoint: Path) -> Iterator[tuple[int, int, str]]:
     """(operator, partition, name) of the state stores that a checkpoint holds. A store that has a
-    name of its own, as those of a join, is a folder in its partition's.
+    name of its own, as those of a join, is a folder in its partition's. Before the first batch the
+    first partition's folder holds the schema and no state.
     """
     for partition in sorted(checkpoint.glob("state/[0-9]*/[0-9]*")):
         operator, number = int(partition.parent.name), int(partition.name)
-        named = [p.name for p in partition.iterdir() if p.is_dir() and not p.name.startswith("_")]
+        inside = [p for p in partition.iterdir() if not p.name.startswith(("_", "."))]
+        if not inside:
+            continue
+        named = [p.name for p in inside if p.is_dir() and p.name not in _ROCKSDB]
         for name in sorted(named) or [_DEFAULT]:
             yield operator, number, name
 

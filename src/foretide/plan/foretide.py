@@ -90,7 +90,6 @@ class Foretide:
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self._floors: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
-        self._expected: deque[tuple[float, float]] = deque(maxlen=10_000)
         self._rule: tuple[float, int, Rule] | None = None
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
@@ -175,20 +174,17 @@ class Foretide:
             last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
         return last[2], last[2].rate(rows, lead)
 
-    def surprise(self, history: History, mean: float, lead: int) -> float | None:
+    def surprise(self, history: History, lead: int) -> float | None:
         """How far the load rose above its forecasts lately, as a factor of at least 1; None until
-        forecasts of a break-even time met their windows. ``mean`` is the forecast of the window in
-        which capacity asked for now works.
+        forecasts of a break-even time met their windows.
         """
         window_s, keep_s = history.window_s, self.prices.break_even_s
-        self._expected.append((history.now + (lead + 1) * window_s, mean))
-        while self._expected[0][0] < history.now - MEMORY * keep_s - TICK_S:
-            self._expected.popleft()
-        load = history.load(RECENT)
+        since, load = history.now - MEMORY * keep_s - TICK_S, history.load(RECENT)
+        met = [(made + (lead + 1) * window_s, expected) for made, expected in self._foreseen]
         factors = [
             load[-1 - back] / max(expected, 1e-12)
-            for at, expected in self._expected
-            if 0 <= (back := round((history.now - at) / window_s)) < len(load)
+            for at, expected in met
+            if at >= since and 0 <= (back := round((history.now - at) / window_s)) < len(load)
         ]
         known = [f for f in factors if np.isfinite(f)]
         return max(1.0, *known) if known and len(known) * window_s >= keep_s else None
@@ -326,17 +322,19 @@ class _Outlook:
         due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
         most_busy = MOST_BUSY if seen.batches else 1.0
         self.floor = np.ceil(due_busy / most_busy * (1 - 1e-9))
-        most = self._most_foreseen(visits, load)
-        idle = self._for_promise(most * service_s, visits, spare_s, share)
-        self.most_foreseen = np.where(spare > 0, np.inf, idle)
+        self.most_foreseen = np.full(len(service_s), np.inf)
+        if self.rule is None:
+            most = self._most_foreseen(visits) * service_s
+            idle = self._for_promise(most, visits, spare_s, share)
+            self.most_foreseen = np.where(spare > 0, np.inf, idle)
 
-    def _most_foreseen(self, visits: Array, load: float) -> Array:
+    def _most_foreseen(self, visits: Array) -> Array:
         """The highest events/s to be ready for within the horizon: what is expected, times how far
         the load rose above that lately, and what is on its way through the operators; before
         forecasts are proven, what was seen lately.
         """
         planner, history, lead = self.planner, self.history, self.lead
-        surprise = planner.surprise(history, load, lead)
+        surprise = planner.surprise(history, lead)
         memory_s = MEMORY * planner.prices.break_even_s if surprise is None else 0.0
         seen = np.nan_to_num(history.load(IN_FLIGHT + int(memory_s / history.window_s))).max()
         expected = self.upper if surprise is None else self.mean * surprise

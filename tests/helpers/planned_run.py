@@ -8,11 +8,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+
 from foretide.journal import read
+from foretide.load import Load
 from foretide.model import Decision
-from foretide.spark import Pipeline, session
+from foretide.spark import Generator, Pipeline, session
 from foretide.spark.control.executors import ExecutorPool
 from foretide.spark.control.live import LiveRun
+from foretide.spark.declare.described import spend
 from foretide.spark.run.placing import SETTINGS
 from foretide.systems import System
 
@@ -25,6 +29,24 @@ CLUSTER = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+
+LOW, HIGH, LOW_S = 5.0, 40.0, 20
+WAIT_S = 0.06
+
+
+def up_and_down(name: str, high_s: int) -> Pipeline:
+    """One operator that waits, under a load that rises for so long and falls."""
+    p = Pipeline(name, trigger_s=1.0)
+    rates = [LOW] * LOW_S + [HIGH] * high_s + [LOW] * 400
+    p.source("events", Generator(Load("up and down", np.array(rates))))
+
+    def work(event: dict[str, object]) -> dict[str, object]:
+        spend(WAIT_S, "wait")
+        return {"id": event["id"]}
+
+    p.operator(inputs="events", name="work", schema="id long", max_replicas=6)(work)
+    p.sink("out", inputs="work")
+    return p
 
 
 class Watch:

@@ -7,39 +7,19 @@ import json
 import sys
 from pathlib import Path
 
-import numpy as np
-from planned_run import WINDOW_S, planned_run
+from planned_run import LOW_S, WINDOW_S, planned_run, up_and_down
 
 from foretide.journal import read
-from foretide.load import Load
 from foretide.model import Decision
-from foretide.spark import Generator, Pipeline
 from foretide.spark.control.live import LiveRun
-from foretide.spark.declare.described import spend
 from foretide.systems import system
 
-LOW, HIGH = 5.0, 40.0
-LOW_S, HIGH_S, MOST_S = 20, 60, 240
-WAIT_S = 0.06
-
-
-def pipeline() -> Pipeline:
-    p = Pipeline("lead_time", trigger_s=1.0)
-    rates = [LOW] * LOW_S + [HIGH] * HIGH_S + [LOW] * 400
-    p.source("events", Generator(Load("up and down", np.array(rates))))
-
-    def work(event: dict[str, object]) -> dict[str, object]:
-        spend(WAIT_S, "wait")
-        return {"id": event["id"]}
-
-    p.operator(inputs="events", name="work", schema="id long", max_replicas=6)(work)
-    p.sink("out", inputs="work")
-    return p
+HIGH_S, MOST_S = 60, 240
 
 
 def in_slots(folder: Path) -> list[Decision]:
     live = LiveRun(
-        pipeline(),
+        up_and_down("lead_time", HIGH_S),
         system("foretide"),
         folder,
         "act",
@@ -58,7 +38,8 @@ def main(master: str, folder: Path) -> None:
         decisions = in_slots(folder)
     else:
         scaler = system("foretide").promised(10.0)
-        executors, decisions = planned_run(pipeline(), scaler, master, folder, MOST_S)
+        pipeline = up_and_down("lead_time", HIGH_S)
+        executors, decisions = planned_run(pipeline, scaler, master, folder, MOST_S)
     planned = [d for d in decisions if d.plan is not None and d.snapshot is not None]
     lines = [
         {

@@ -51,6 +51,19 @@ def test_a_batch_that_overruns_is_followed_at_once():
     assert w.latencies_ms()[0].tolist() == pytest.approx([5600] * 10 + [5600 + 1100 - 1000])
 
 
+def test_a_batch_whose_commit_ends_past_the_trigger_is_followed_at_once():
+    """Thirteen events of 0.1 s on one task take 0.6 + 1.3 s from 0 s and are committed at 2.1 s.
+    The event of 1 s starts then, not at 4 s: done at 2.1 + 0.7 s.
+    """
+    w = Simulation(
+        single(1, Service(0.1), arrivals="batch"),
+        Load("by hand", np.array([13, 1] + [0] * 8)),
+        SimulationSettings(mode="batch", batch=replace(COSTS, commit_s=0.2), window_s=10.0),
+    )
+    w.read(10.0)
+    assert w.latencies_ms()[0].tolist() == pytest.approx([1900] * 13 + [1800])
+
+
 TWO = App(
     "two",
     "",

@@ -73,6 +73,14 @@ def test_a_grouping_that_learns_costs_is_told_every_event_s_time(ticks: list[flo
     assert ran(run_events, work, None)[0].sampled == 6, "slow events are worth timing, each of them"
 
 
+def test_every_event_of_a_few_milliseconds_is_timed(ticks: list[float]) -> None:
+    def work(event: dict[str, Any]) -> dict[str, Any]:
+        ticks[0] += 0.003
+        return event
+
+    assert ran(run_events, work, None)[0].sampled == 6
+
+
 def test_the_time_of_a_record_batch_counts_evenly_for_its_events(ticks: list[float]) -> None:
     def work(given: pa.RecordBatch) -> pa.RecordBatch:
         ticks[0] += 3.0

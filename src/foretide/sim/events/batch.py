@@ -152,13 +152,13 @@ def _longest_task_s(s: Any, op: int) -> Any:
 
 
 @inner
-def _overran(s: Any, op: int, now: float) -> Any:
-    """Whether the trigger after the batch's start has passed. Spark then starts the next batch at
-    once, not at another trigger.
+def _overran(s: Any, op: int) -> Any:
+    """Whether the trigger after the batch's start has passed when the next may start. Spark starts
+    it at once then, not at another trigger.
     """
     trigger, began = s.ops[op].trigger_s, s.ops[op].batch_at
     following = began if trigger <= 0.0 else (np.floor(began / trigger + 1e-9) + 1.0) * trigger
-    return now >= max(following, began + s.ops[op].pause_s)
+    return s.ops[op].ready_at >= max(following, began + s.ops[op].pause_s)
 
 
 @inner
@@ -180,7 +180,7 @@ def _close_batch(s: Any, op: int, now: float) -> None:
     s.ops[op].phase = RESTING
     s.ops[op].ready_at = now + s.ops[op].commit_s
     if s.slots[base].length > 0 and not s.ops[op].paused:
-        if _overran(s, op, now):
+        if _overran(s, op):
             s.ops[op].phase = AWAITED
             set_due(s, base, s.ops[op].ready_at)
         else:

@@ -26,8 +26,9 @@ from foretide.spark.worker.work import Add, Body, EventFailed, Row, Work
 CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError)
 """What pyarrow raises for a value that does not fit its column."""
 
-SLOW_S = 0.1
-"""An event that takes this long is worth timing, and so is the next one."""
+SLOW_S = 0.001
+"""An event that takes this long is timed, and so is the next one: a look at the clock is nothing
+beside it, and windows of few events still tell how much their times vary."""
 
 
 def warm() -> None:

@@ -302,3 +302,4 @@ def test_what_is_still_on_its_way_is_called_off() -> None:
     scaler = Autoscaler(CHAIN, ends, Wishing(), actuator, Basic, mode="act")
     assert [scaler.step(10.0 * i).outcome for i in (1, 2)] == ["applied", "applied"]
     assert [p.replicas["parse"] for p in actuator.plans] == [5, 1]
+    assert scaler.history.asked("parse") == 1

@@ -275,6 +275,7 @@ class Autoscaler:
             return "advised"
         self.actuator.apply(plan)
         self._applied = plan
+        self.history.ask(plan.replicas)
         return "applied"
 
     def _holds(self, plan: Plan, snapshot: Snapshot) -> bool:

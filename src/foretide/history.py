@@ -42,6 +42,7 @@ class History:
         self._rates = {n: array("d") for n in topology.names}
         self._offered = {n: array("d") for n in topology.names}
         self._changed_at: float | None = None
+        self._asked: Mapping[str, int] = {}
         self._earlier_service_s: Mapping[str, float] = {}
         self._earlier_selectivity: Mapping[tuple[str, str], float] = {}
         self._least_service_s: Mapping[str, float] = {}
@@ -63,6 +64,16 @@ class History:
         if self._seen and self._replicas(self._seen[-1]) != self._replicas(snapshot):
             self._changed_at = snapshot.at
         self._remember(snapshot.at, snapshot)
+
+    def ask(self, replicas: Mapping[str, int]) -> None:
+        """So many replicas were asked for; they may work later."""
+        self._asked = {**self._asked, **replicas}
+
+    def asked(self, name: str) -> int:
+        """The replicas last asked for, at least 1: what a planner repeats that lets them be. Those
+        that run where nothing was asked for.
+        """
+        return max(1, self._asked.get(name, self.latest.samples[name].replicas))
 
     def gap(self, at: float) -> None:
         """Mark the window that ended at ``at`` as not measured."""

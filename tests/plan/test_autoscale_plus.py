@@ -148,6 +148,8 @@ def test_decides_nothing_while_settling() -> None:
     held = AutoscalePlus(settle_s=30).plan(ONE, history, forecasts)
     assert held.replicas == {"a": 2}
     assert held.reasons["a"] == "settling: 0 s since the last change, decides again after 30 s"
+    history.ask({"a": 5})
+    assert AutoscalePlus(settle_s=30).plan(ONE, history, forecasts).replicas == {"a": 5}
     history.append(Snapshot(50.0, 10.0, {"a": busy(2, 1.0)}))
     assert AutoscalePlus(settle_s=30).plan(ONE, history, forecasts).replicas["a"] > 2
 

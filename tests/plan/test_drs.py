@@ -92,6 +92,12 @@ def test_nothing_changes_soon_after_a_change():
     assert "held: 50 s" in plan.reasons[""]
 
 
+def test_what_was_asked_for_and_is_not_there_yet_stays_asked_for():
+    h = history(snapshot(10.0, {"a": 1, "b": 2}), snapshot(20.0, {"a": 1, "b": 3}))
+    h.ask({"a": 4, "b": 3})
+    assert Drs().plan(CHAIN, h, {}).replicas == {"a": 4, "b": 3}
+
+
 def test_latency_of_the_old_allocation_is_not_held_against_the_new():
     before = [snapshot(10.0 * i, {"a": 1, "b": 2}, measured_s=9.0) for i in range(1, 7)]
     after = [snapshot(10.0 * i, {"a": 2, "b": 5}, measured_s=0.5) for i in range(7, 14)]

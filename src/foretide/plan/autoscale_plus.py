@@ -133,7 +133,7 @@ class AutoscalePlus:
                 f"settling: {since:.0f} s since the last change, decides again after "
                 f"{self.settle_s:.0f} s"
             )
-            return Plan(current, dict.fromkeys(current, why))
+            return Plan({n: history.asked(n) for n in current}, dict.fromkeys(current, why))
         horizon_s = max((f.horizon for f in forecasts.values()), default=1) * history.window_s
         inputs = estimated_inputs(topology, history, forecasts, self.combine)
         replicas, reasons = {}, {}

@@ -102,7 +102,8 @@ class Drs:
                 f"held: {since:.0f} s since the last change, DRS waits "
                 f"{self.settings.reallocate_after_s:.0f} s"
             )
-            return self._plan_of(topology, network, running, why)
+            asked = tuple(history.asked(n) for n in topology.names)
+            return self._plan_of(topology, network, asked, why)
         target, why = self._choose(network, running, self.measured_s(history))
         return self._plan_of(topology, network, target, why)
 

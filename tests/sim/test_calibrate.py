@@ -10,7 +10,7 @@ from foretide.apps import App, Service
 from foretide.errors import InvalidConfig, NotReady
 from foretide.journal import Journal, Run
 from foretide.load import Load
-from foretide.model import Decision, Plan, Snapshot
+from foretide.model import Decision, Plan, Sample, Snapshot
 from foretide.sim.calibrate import COMMIT_S, calibrate, fitted, waiting_at_first
 from foretide.sim.environment import Simulation
 from foretide.sim.events.batch import BatchCosts
@@ -77,6 +77,17 @@ def test_the_overhead_of_busy_replicas_is_found():
     seen = [environment.read(5.0 * (i + 1)) for i in range(60)]
     twin = fitted(app.topology, seen[6:])
     assert twin.costs.overheads_s["score"] == pytest.approx(0.3, abs=0.05)
+
+
+def test_windows_in_which_no_batch_ends_count_their_events():
+    """Batches of 40 events of 0.1 s on one replica take 5 s, in two windows of 20 events each: 1 s
+    is overhead.
+    """
+    topology = Topology((Operator("score"),))
+    ends = Sample(20, 20, 40, 1, busy_s=2.0, batches=1.0, batch_s=5.0)
+    none = replace(ends, batches=0.0, batch_s=None)
+    windows = [Snapshot(2.5 * i, 2.5, {"score": none if i % 2 else ends}) for i in range(11)]
+    assert fitted(topology, windows).costs.overheads_s["score"] == pytest.approx(1.0)
 
 
 def test_the_second_half_is_foretold_from_the_first(tmp_path):

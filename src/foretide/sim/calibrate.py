@@ -135,13 +135,13 @@ def overhead_s(app: App, name: str, recorded: Sequence[Snapshot]) -> float:
     steady = [x for before, x in pairwise(samples) if before.replicas == x.replicas]
     windows: dict[int, list[Sample]] = {}
     for sample in steady if any(x.batches for x in steady) else samples:
-        if sample.batches and sample.batch_s is not None:
+        if sample.batches is not None:  # a long batch works in windows in which none ends
             windows.setdefault(max(1, sample.replicas), []).append(sample)
-    if not windows:
-        raise NotReady(_NOT_MEASURED.format(name))
     spent_s = batches = 0.0
     for replicas, alike in windows.items():
-        count = sum(x.batches or 0.0 for x in alike)
+        count = sum(x.batches or 0.0 for x in alike if x.batch_s is not None)
+        if not count:
+            continue
         took_s = sum((x.batch_s or 0.0) * (x.batches or 0.0) for x in alike)
         done = sum(x.processed for x in alike)
         by_key, service = app.topology[name].stateful, app.service[name]
@@ -149,6 +149,8 @@ def overhead_s(app: App, name: str, recorded: Sequence[Snapshot]) -> float:
         busy_s = sum(x.busy_s or 0.0 for x in alike)  # of these events, not of all
         spent_s += took_s - count * longest_s * busy_s / max(done * service.mean_s, 1e-9)
         batches += count
+    if not batches:
+        raise NotReady(_NOT_MEASURED.format(name))
     return max(0.0, spent_s / batches)
 
 

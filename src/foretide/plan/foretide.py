@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,12 @@ REPLAYED = 1_500
 """Windows on which rules are replayed."""
 IN_FLIGHT = 2
 """Windows whose events may still be on their way through the operators."""
-ENOUGH = 60
+ENOUGH = 40
 """Windows beyond the lead time with which rules are replayed first."""
+WARY, KNOWN = 0.5, 4.0
+"""A rule learned from no lead time at all would ask for half as much again; from so many, for half
+of that.
+"""
 
 
 class Foretide:
@@ -172,7 +177,9 @@ class Foretide:
             setting = Setting(lead, delay, allowed, change, self.usual, drain)
             work, busy = load * replicas_per_rate, rows * replicas_per_rate
             last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
-        return last[2], last[2].rate(rows, lead)
+        wary = 1.0 + WARY * KNOWN / (KNOWN + len(load) / (lead + 1))
+        rule = replace(last[2], margin=wary * last[2].margin)
+        return rule, rule.rate(rows, lead)
 
     def surprise(self, history: History, lead: int) -> float | None:
         """How far the load rose above its forecasts lately, as a factor of at least 1; None until
@@ -314,10 +321,12 @@ class _Outlook:
         )
         due = due_work(seen.waiting, self.mean * window_s, seen.arrived, lead, self.delay)
         late_s = np.maximum(0.0, due * service_s - done_s) / window_s
-        usual = planner.usual * self.delay * window_s * self.rates[lead] * service_s
-        spare = np.maximum(0.0, seen.waiting * service_s - usual) / (
-            planner.drain * planner.target_s
-        )
+        usual_s = planner.usual * self.delay * window_s * self.rates[lead] * service_s
+        queue_s = seen.waiting * service_s
+        if lead:  # what is left of it when capacity asked for now works
+            coming_s = self.mean[:lead].sum(axis=0) * window_s * service_s
+            queue_s = np.maximum(0.0, queue_s + coming_s - done_s)
+        spare = np.maximum(0.0, queue_s - usual_s) / (planner.drain * planner.target_s)
         keeps = self.mean[lead] * service_s + spare
         due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
         most_busy = MOST_BUSY if seen.batches else 1.0
@@ -365,7 +374,7 @@ class _Outlook:
             f"{self.rates[self.lead, i]:.1f} events/s"
         )
         if self.rule is not None:
-            text += f", {self.rule.margin:g} x the load, which kept the promise at the least cost"
+            text += f", {self.rule.margin:.2g} x the load, which kept the promise at the least cost"
         waiting = self.seen.waiting[i]
         if self.floor[i] > self.need[0, i]:
             text += f"; {waiting:.0f} events wait and are due: {int(self.floor[i])} replicas"

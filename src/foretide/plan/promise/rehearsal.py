@@ -136,13 +136,15 @@ def _late_share(before: float, after: float, limit: float) -> float:
 @inner
 def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> Any:
     """Replicas for the backlog: what must be done before anything asked for later works, less what
-    was asked for already does, and what drains a long queue.
+    was asked for already does, and what drains a queue that is long when it works.
     """
     coming, fewest = 0.0, np.inf
     for j in range(lead, 0, -1):
         fewest = min(fewest, asked[j])
         coming += fewest
     due = queue + expected * (lead + 1 - numbers[0]) - coming
+    if lead > 0:
+        queue = max(0.0, queue + expected * lead - coming)
     beyond = queue - numbers[3] * numbers[0] * expected
     return max(due, expected + beyond / numbers[4]) if beyond > 0.0 else due
 

@@ -3,8 +3,12 @@
 A master and two workers run as processes and offer 32 slots in executors with 8 each; operators
 wait their service time. The journal is kept; printed are the summary, what was lost by the timeout,
 and replicas over time. With ``--pool`` slots for so many replicas of every operator are kept ready.
+Beside the figures of the run stand those of the same system in the run's twin: the simulator,
+calibrated on the whole run, under the load as it came.
 
     python benchmarks/live_systems.py dabs-storm --load erratic --minutes 5 --set beta=0.1
+    python benchmarks/live_systems.py drs --keep FOLDER ...    and again, without Spark:
+    python benchmarks/live_systems.py drs --from FOLDER ...
 """
 
 from __future__ import annotations
@@ -14,22 +18,24 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
 from standalone import standalone
 
+from foretide.apps import App
 from foretide.apps import app as app_named
 from foretide.cli.pretrained import with_file
 from foretide.cli.screen import summary
 from foretide.journal import Run, read
 from foretide.load import load as load_named
-from foretide.model import Decision
+from foretide.model import Decision, Snapshot
+from foretide.sim.calibrate import fitted, load_of
 from foretide.spark.control.live import LiveRun
 from foretide.spark.declare.described import described
-from foretide.systems import system
+from foretide.systems import System, system
 
 CLUSTER = {
     "spark.executor.cores": "8",
@@ -39,6 +45,8 @@ CLUSTER = {
 }
 APP_OF = {"dabs-storm": "sensitive", "pa-sps": "twitter-linear", "bgelasor": "chain"}
 SHOWN = 24
+HOSTS, CORES = 4, 8
+"""The cluster in the twin, for systems that place operators on hosts."""
 
 
 def lines(run: Run, decisions: Sequence[Decision]) -> list[str]:
@@ -68,6 +76,44 @@ def lines(run: Run, decisions: Sequence[Decision]) -> list[str]:
     return said
 
 
+def in_twin(app: App, chosen: System, seen: Sequence[Snapshot], target_s: float) -> list[Snapshot]:
+    """The windows of the same system in the twin of these, beginning with the same replicas."""
+    twin = fitted(app.topology, seen)
+    if chosen.name.startswith("fugu"):
+        twin = replace(twin, app=replace(twin.app, hosts=HOSTS, host_cores=CORES))
+    twin = replace(twin, app=replace(twin.app, timeout_s=app.timeout_s))
+    load = load_of(app.topology, seen)
+    first = {n: max(1, s.replicas) for n, s in seen[0].samples.items()}
+    environment = twin.environment(load, replicas=first, target_latency_s=target_s)
+    loop = chosen.autoscaler(app.topology, environment, environment)
+    steps = [loop.step((i + 1) * load.interval_s) for i in range(len(seen))]
+    return [d.snapshot for d in steps if d.snapshot is not None]
+
+
+def figures(windows: Sequence[Snapshot]) -> dict[str, str]:
+    """What is compared of a run and its twin."""
+    done = [w.latency for w in windows if w.latency is not None]
+    events = sum(x.count for x in done)
+    replicas = [{n: s.replicas for n, s in w.samples.items()} for w in windows]
+    totals = [sum(r.values()) for r in replicas]
+    used_s = sum(t * w.window_s for t, w in zip(totals, windows, strict=True))
+    samples = [s for w in windows for s in w.samples.values()]
+    return {
+        "mean latency s": f"{sum(x.mean_ms * x.count for x in done) / events / 1e3:.1f}",
+        "within the target %": f"{100 * sum(x.within or 0.0 for x in done) / events:.1f}",
+        "replica-seconds": f"{used_s:.0f}",
+        "most replicas": f"{max(totals)}",
+        "windows with changes": f"{sum(a != b for a, b in pairwise(replicas))}",
+        "lost by the timeout": f"{sum(s.dropped or 0.0 for s in samples):.0f}",
+    }
+
+
+def beside(live: Sequence[Snapshot], twin: Sequence[Snapshot]) -> str:
+    mine, its = figures(live), figures(twin)
+    rows = [f"| {name} | {mine[name]} | {its[name]} |" for name in mine]
+    return "\n".join(["| | live | twin |", "|---|---|---|", *rows])
+
+
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("system")
@@ -83,6 +129,7 @@ def main() -> None:
     options.add_argument("--most", type=int, default=12, help="replicas of an operator at most")
     options.add_argument("--fixed", default=None, help="an allocation that stays, as 10:11:1")
     options.add_argument("--keep", type=Path, default=None, help="the run's folder")
+    options.add_argument("--from", dest="recorded", type=Path, help="a run's folder, kept before")
     options.add_argument(
         "--set", action="append", default=[], metavar="KEY=NUMBER", help="a planner's constant"
     )
@@ -101,29 +148,33 @@ def main() -> None:
     if given.fixed is not None:
         for name, n in zip(pipeline.steps, map(int, given.fixed.split(":")), strict=True):
             pipeline.steps[name] = replace(pipeline.steps[name], min_replicas=n, max_replicas=n)
-    keep = given.keep or Path(tempfile.mkdtemp(prefix="foretide-live-"))
-    keep.mkdir(parents=True, exist_ok=True)
-    with standalone(keep, cores=16) as master:
-        live = LiveRun(
-            pipeline,
-            chosen,
-            keep,
-            "act",
-            given.window,
-            given.target,
-            master,
-            short_run=True,
-            preload=("foretide.spark.declare.described",),
-            spark_settings=CLUSTER,
-            pool=given.pool,
-            past=past,
-        )
-        live.go(steps=round(60 * given.minutes / given.window))
-    run, decisions = read(live.journal)
+    keep = given.recorded or given.keep or Path(tempfile.mkdtemp(prefix="foretide-live-"))
+    if given.recorded is None:
+        keep.mkdir(parents=True, exist_ok=True)
+        with standalone(keep, cores=16) as master:
+            live = LiveRun(
+                pipeline,
+                chosen,
+                keep,
+                "act",
+                given.window,
+                given.target,
+                master,
+                short_run=True,
+                preload=("foretide.spark.declare.described",),
+                spark_settings=CLUSTER,
+                pool=given.pool,
+                past=past,
+            )
+            live.go(steps=round(60 * given.minutes / given.window))
+    run, decisions = read(keep / "journal.jsonl")
     run = replace(run, target_latency_s=given.target)
     print(summary(run, decisions))
     print("\n".join(lines(run, decisions)))
-    print(f"journal: {live.journal}")
+    seen = [d.snapshot for d in decisions if d.snapshot is not None]
+    app = replace(app, topology=run.topology)
+    print(beside(seen, in_twin(app, chosen, seen, given.target)))
+    print(f"journal: {keep / 'journal.jsonl'}")
 
 
 if __name__ == "__main__":

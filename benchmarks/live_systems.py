@@ -1,10 +1,10 @@
 """One system on one described app, live on a standalone cluster of Spark on loopback.
 
-A master and two workers run as processes and offer 32 slots in executors with 8 each; operators
-wait their service time. The journal is kept; printed are the summary, what was lost by the timeout,
-and replicas over time. With ``--pool`` slots for so many replicas of every operator are kept ready.
-Beside the figures of the run stand those of the same system in the run's twin: the simulator,
-calibrated on the whole run, under the load as it came.
+A master and two workers run as processes and offer four executors with ``--cores`` slots each;
+operators wait their service time. The journal is kept; printed are the summary, what was lost by
+the timeout, and replicas over time. With ``--pool`` slots for so many replicas of every operator
+are kept ready. Beside the figures of the run stand those of the same system in the run's twin: the
+simulator, calibrated on the whole run, under the load as it came.
 
     python benchmarks/live_systems.py dabs-storm --load erratic --minutes 5 --set beta=0.1
     python benchmarks/live_systems.py drs --keep FOLDER ...    and again, without Spark:
@@ -23,6 +23,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
+import numpy as np
 from standalone import standalone
 
 from foretide.apps import App
@@ -38,15 +39,13 @@ from foretide.spark.declare.described import described
 from foretide.systems import System, system
 
 CLUSTER = {
-    "spark.executor.cores": "8",
     "spark.executor.memory": "640m",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
 APP_OF = {"dabs-storm": "sensitive", "pa-sps": "twitter-linear", "bgelasor": "chain"}
 SHOWN = 24
-HOSTS, CORES = 4, 8
-"""The cluster in the twin, for systems that place operators on hosts."""
+EXECUTORS = 4
 
 
 def lines(run: Run, decisions: Sequence[Decision]) -> list[str]:
@@ -77,11 +76,13 @@ def lines(run: Run, decisions: Sequence[Decision]) -> list[str]:
 
 
 def in_twin(app: App, chosen: System, seen: Sequence[Snapshot], target_s: float) -> list[Snapshot]:
-    """The windows of the same system in the twin of these, beginning with the same replicas."""
+    """The windows of the same system in the twin of these, beginning with the same replicas; with
+    the app's hosts where the system places operators on hosts.
+    """
     twin = fitted(app.topology, seen)
-    if chosen.name.startswith("fugu"):
-        twin = replace(twin, app=replace(twin.app, hosts=HOSTS, host_cores=CORES))
-    twin = replace(twin, app=replace(twin.app, timeout_s=app.timeout_s))
+    hosts = app.hosts if chosen.places_operators else None
+    changed = replace(twin.app, hosts=hosts, host_cores=app.host_cores, timeout_s=app.timeout_s)
+    twin = replace(twin, app=changed)
     load = load_of(app.topology, seen)
     first = {n: max(1, s.replicas) for n, s in seen[0].samples.items()}
     environment = twin.environment(load, replicas=first, target_latency_s=target_s)
@@ -98,6 +99,7 @@ def figures(windows: Sequence[Snapshot]) -> dict[str, str]:
     totals = [sum(r.values()) for r in replicas]
     used_s = sum(t * w.window_s for t, w in zip(totals, windows, strict=True))
     samples = [s for w in windows for s in w.samples.values()]
+    hosts = [len(w.hosts) for w in windows if w.hosts is not None]
     return {
         "mean latency s": f"{sum(x.mean_ms * x.count for x in done) / events / 1e3:.1f}",
         "within the target %": f"{100 * sum(x.within or 0.0 for x in done) / events:.1f}",
@@ -105,6 +107,8 @@ def figures(windows: Sequence[Snapshot]) -> dict[str, str]:
         "most replicas": f"{max(totals)}",
         "windows with changes": f"{sum(a != b for a, b in pairwise(replicas))}",
         "lost by the timeout": f"{sum(s.dropped or 0.0 for s in samples):.0f}",
+        "executors, mean": f"{np.mean(hosts):.2f}" if hosts else "-",
+        "operators moved": f"{sum(1 for w in windows for m in w.moves if m.source)}",
     }
 
 
@@ -126,6 +130,7 @@ def main() -> None:
     options.add_argument("--target", type=float, default=10.0)
     options.add_argument("--pretrained", type=Path, default=None)
     options.add_argument("--pool", type=int, default=None)
+    options.add_argument("--cores", type=int, default=8, help="slots of an executor")
     options.add_argument("--most", type=int, default=12, help="replicas of an operator at most")
     options.add_argument("--fixed", default=None, help="an allocation that stays, as 10:11:1")
     options.add_argument("--keep", type=Path, default=None, help="the run's folder")
@@ -162,7 +167,11 @@ def main() -> None:
                 master,
                 short_run=True,
                 preload=("foretide.spark.declare.described",),
-                spark_settings=CLUSTER,
+                spark_settings={
+                    **CLUSTER,
+                    "spark.executor.cores": str(given.cores),
+                    "spark.cores.max": str(EXECUTORS * given.cores),
+                },
                 pool=given.pool,
                 past=past,
             )
@@ -172,7 +181,7 @@ def main() -> None:
     print(summary(run, decisions))
     print("\n".join(lines(run, decisions)))
     seen = [d.snapshot for d in decisions if d.snapshot is not None]
-    app = replace(app, topology=run.topology)
+    app = replace(app, topology=run.topology, hosts=EXECUTORS, host_cores=given.cores)
     print(beside(seen, in_twin(app, chosen, seen, given.target)))
     print(f"journal: {keep / 'journal.jsonl'}")
 

@@ -9,7 +9,9 @@ It plans for the moment when what it asks for will work. Per step:
    replayed on the load as it came, and the cheapest that would have kept the promise decides
    (``promise.rehearsal``); the level says how much lateness it may allow itself.
 2. The least replicas whose waiting times keep the share at that rate (``promise.tail``).
-3. Never less than works off what is due before the next plan can change anything (``promise.due``).
+3. Never less than works off the queue that will be there when it works: with no lead time what is
+   due before the next plan (``promise.due``); what is on its way is not called off while a queue
+   lasts.
 4. Without a rule, the cheapest way through the needs of the horizon (lead time and break-even
    time); what is idle stays until it has cost as much as stopping and starting it, unless a
    forecast that proved right sees no use for it in that time. A rule holds what it asked for as
@@ -43,8 +45,10 @@ MEMORY = 4.0
 """Break-even times over which it is counted how often a replica was needed."""
 TICK_S = 1e-3
 """Instants nearer than this are the same: a double holds UTC seconds to less than a microsecond."""
-BEYOND = 1.5
-"""The highest level: beyond the forecast's upper quantile by half its distance from the mean."""
+BEYOND = 1.25
+"""The highest level: beyond the forecast's upper quantile by a quarter of its distance from the
+mean.
+"""
 RECENT = 300
 """Windows from which the shape of bursts is taken."""
 SLOW_S = 60.0
@@ -53,6 +57,8 @@ SLOW_WINDOWS = 12
 """Rules are replayed once in SLOW_S, and not more often than once in so many windows."""
 REPLAYED = 1_500
 """Windows on which rules are replayed."""
+SLOW_DRAIN = 0.25
+"""A queue is worked off in no less than this part of the lead time."""
 IN_FLIGHT = 2
 """Windows whose events may still be on their way through the operators."""
 ENOUGH = 40
@@ -93,7 +99,6 @@ class Foretide:
         self.level = Level(share, most=BEYOND)
         self._pending = Pending()
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
-        self._floors: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
         self._rule: tuple[float, int, Rule] | None = None
 
@@ -108,10 +113,9 @@ class Foretide:
         coming = np.array([self._pending.total(n, history.now) for n in topology.names])
         wanted = np.maximum(outlook.need[0], outlook.floor)
         asked = seen.running + coming
+        held = np.maximum(wanted, np.where(outlook.behind, asked, 0.0))
         if outlook.rule is None:
-            held = self._held(history, wanted, outlook, asked)
-        else:
-            held = np.maximum(wanted, np.minimum(asked, self._due_lately(history, outlook.floor)))
+            held = self._held(history, held, outlook, asked)
         replicas, reasons = {}, {}
         for i, name in enumerate(topology.names):
             operator = topology[name]
@@ -131,6 +135,12 @@ class Foretide:
                 history.now + (latest.lead_s or 0.0),
             )
         return Plan(replicas, reasons)
+
+    def drain_s(self, lead_s: float) -> float:
+        """Seconds in which a queue is worked off. After a long lead time its events are late
+        anyway, and a quick end would take many replicas for a short time.
+        """
+        return max(self.drain * self.target_s, SLOW_DRAIN * lead_s)
 
     def _rates(
         self,
@@ -173,7 +183,7 @@ class Foretide:
             allowed = (1.0 - self.share) * min(1.25, max(0.1, 1.25 - 0.75 * self.level.value))
             window_s, p = history.window_s, self.prices
             change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
-            drain = self.drain * self.target_s / window_s
+            drain = self.drain_s(lead * window_s) / window_s
             setting = Setting(lead, delay, allowed, change, self.usual, drain)
             work, busy = load * replicas_per_rate, rows * replicas_per_rate
             last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
@@ -204,16 +214,6 @@ class Foretide:
         own[windows - 1 - back[known]] = made[known, 1]
         return own
 
-    def _due_lately(self, history: History, floor: Array) -> Array:
-        """The most that a backlog needed within the lead time: what is asked for it must stay asked
-        for until it works.
-        """
-        lead_s = history.latest.lead_s or 0.0
-        self._floors.append((history.now, floor))
-        while self._floors and self._floors[0][0] < history.now - lead_s - TICK_S:
-            self._floors.popleft()
-        return np.asarray(np.max([f for _, f in self._floors if len(f) == len(floor)], axis=0))
-
     def _held(self, history: History, wanted: Array, outlook: _Outlook, asked: Array) -> Array:
         """Replicas after the price of changes: the cheapest way through the horizon, and idle ones
         stay until they have cost as much as a restart.
@@ -223,7 +223,7 @@ class Foretide:
         memory_s = max(MEMORY * keep_s, lead_s, window_s)
         while self._wanted and self._wanted[0][0] <= history.now - memory_s + TICK_S:
             self._wanted.popleft()
-        self._wanted.append((history.now, wanted))
+        self._wanted.append((history.now, outlook.need[0]))  # a queue is not waited for again
         known = [(at, w) for at, w in self._wanted if len(w) == len(wanted)]
         past = np.array([w for _, w in known])
         often = np.quantile(past, max(0.0, 1.0 - window_s / keep_s), axis=0, method="higher")
@@ -319,14 +319,18 @@ class _Outlook:
                 for n in topology.names
             ]
         )
-        due = due_work(seen.waiting, self.mean * window_s, seen.arrived, lead, self.delay)
-        late_s = np.maximum(0.0, due * service_s - done_s) / window_s
-        usual_s = planner.usual * self.delay * window_s * self.rates[lead] * service_s
         queue_s = seen.waiting * service_s
-        if lead:  # what is left of it when capacity asked for now works
+        usual_s = planner.usual * self.delay * window_s * self.rates[lead] * service_s
+        self.behind = np.zeros(len(queue_s), dtype=bool)
+        late_s = np.zeros_like(queue_s)
+        if lead:  # what is left of the queue when capacity asked for now works
+            self.behind = queue_s > usual_s
             coming_s = self.mean[:lead].sum(axis=0) * window_s * service_s
             queue_s = np.maximum(0.0, queue_s + coming_s - done_s)
-        spare = np.maximum(0.0, queue_s - usual_s) / (planner.drain * planner.target_s)
+        else:
+            due = due_work(seen.waiting, self.mean[0] * window_s, seen.arrived, self.delay)
+            late_s = np.maximum(0.0, due * service_s) / window_s
+        spare = np.maximum(0.0, queue_s - usual_s) / planner.drain_s(self.lead_s or 0.0)
         keeps = self.mean[lead] * service_s + spare
         due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
         most_busy = MOST_BUSY if seen.batches else 1.0

@@ -5,16 +5,16 @@ from hypothesis import strategies as st
 from foretide.plan.promise.due import due_work, stretch, stretched
 
 
-def test_what_waits_and_what_comes_before_capacity_does_is_due() -> None:
-    ahead = np.full((5, 1), 10.0)
-    assert due_work(np.array([7.0]), ahead, np.array([10.0]), lead=2, delay=1.0)[0] == 27.0
-    assert due_work(np.array([7.0]), ahead, np.array([10.0]), lead=2, delay=0.5)[0] == 32.0
+def test_what_waits_and_what_comes_before_the_target_ends_is_due() -> None:
+    ten = np.array([10.0])
+    assert due_work(np.array([7.0]), ten, ten, delay=1.0)[0] == 7.0
+    assert due_work(np.array([7.0]), ten, ten, delay=0.5)[0] == 12.0
 
 
 def test_the_youngest_are_not_due_where_the_target_is_long() -> None:
-    ahead, last = np.full((3, 1), 10.0), np.array([10.0])
-    assert due_work(np.array([10.0]), ahead, last, lead=0, delay=2.0)[0] == 0.0
-    assert due_work(np.array([40.0]), ahead, last, lead=0, delay=2.0)[0] == 30.0
+    ten = np.array([10.0])
+    assert due_work(np.array([10.0]), ten, ten, delay=2.0)[0] == 0.0
+    assert due_work(np.array([40.0]), ten, ten, delay=2.0)[0] == 30.0
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=40), st.floats(0.1, 3.0))

@@ -1,8 +1,5 @@
-"""Work that must be done before a promise breaks, and how a short burst may be stretched.
-
-Times are in windows, work in events. What is asked for now works ``lead`` windows from now; until
-the next plan can change it, one more window passes. All that arrives before ``lead + 1 - delay``
-must be done by then: what waits already, and what comes meanwhile.
+"""Work that must be done before a promise breaks, and how a short burst may be stretched. Times are
+in windows, work in events.
 """
 
 from __future__ import annotations
@@ -14,26 +11,20 @@ from foretide.model import Array
 SPANS = (1, 2, 3, 5, 8, 13)
 
 
-def due_work(waiting: Array, ahead: Array, last: Array, lead: int, delay: float) -> Array:
-    """Events per operator that must be done ``lead + 1`` windows from now.
+def due_work(waiting: Array, coming: Array, last: Array, delay: float) -> Array:
+    """Events per operator that must be done in the next window: what is asked for works at once,
+    and until the next plan can change it a window passes.
 
-    ``waiting`` events queue for each operator now, ``ahead[h]`` arrive in the windows to come (rows
-    are windows), ``last`` in the last one. Where the delay allows more than the lead time takes,
-    the youngest that wait are not due yet.
+    ``waiting`` events queue for each operator now, ``coming`` arrive in the next window, ``last``
+    came in the last one. Where the delay allows more than a window, the youngest that wait are not
+    due yet.
 
-    >>> due_work(np.array([10.0]), np.array([[4.0], [4.0]]), np.array([4.0]), lead=0, delay=0.75)
+    >>> due_work(np.array([10.0]), np.array([4.0]), np.array([4.0]), delay=0.75)
     array([11.])
-    >>> due_work(np.array([10.0]), np.array([[4.0], [4.0]]), np.array([4.0]), lead=0, delay=2.0)
+    >>> due_work(np.array([10.0]), np.array([4.0]), np.array([4.0]), delay=2.0)
     array([6.])
     """
-    windows = lead + 1 - delay
-    if windows <= 0:
-        return np.maximum(0.0, waiting + windows * last)
-    whole = min(int(windows), len(ahead))
-    coming = ahead[:whole].sum(axis=0)
-    if whole < len(ahead):
-        coming = coming + (windows - whole) * ahead[whole]
-    return np.asarray(waiting + coming)
+    return np.maximum(0.0, waiting + (1.0 - delay) * (last if delay >= 1.0 else coming))
 
 
 def stretched(rates: Array, delay: float) -> Array:

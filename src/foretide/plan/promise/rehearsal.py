@@ -150,27 +150,29 @@ def _late_share(before: float, after: float, limit: float) -> float:
 
 @inner
 def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> Any:
-    """Replicas for the backlog: what must be done before anything asked for later works, less what
-    was asked for already does, and what drains a queue that is long when it works.
+    """Replicas for the backlog: with no lead time what is due in the next window; and what drains a
+    queue that is long when they work, beside what was asked for already.
     """
-    coming, fewest = 0.0, np.inf
+    due, coming, fewest = 0.0, 0.0, np.inf
     for j in range(lead, 0, -1):
         fewest = min(fewest, asked[j])
         coming += fewest
-    due = queue + expected * (lead + 1 - numbers[0]) - coming
     if lead > 0:
         queue = max(0.0, queue + expected * lead - coming)
+    else:
+        due = queue + expected * (1.0 - numbers[0])
     beyond = queue - numbers[3] * numbers[0] * expected
     return max(due, expected + beyond / numbers[4]) if beyond > 0.0 else due
 
 
 @inner
 def _replay(work: Any, row: Any, held: Any, margin: float, lead: int, numbers: Any) -> Any:
-    """Cost and late work of one rule: a request works ``lead`` windows later, a lower one at once.
-    Starts with what the first windows need, so that a rule is not judged by how it begins.
+    """Cost and late work of one rule: a request works ``lead`` windows later, a lower one at once,
+    but none is lower while a queue is long. Starts with what the first windows need, so that a rule is
+    not judged by how it begins.
     """
     first = max(1.0, np.ceil(work[: lead + 1].max() - 1e-9))
-    asked, due = np.full(lead + 1, first), np.zeros(lead + 1)
+    asked = np.full(lead + 1, first)
     queue = late = cost = 0.0
     last = first
     for t in range(work.size):
@@ -181,10 +183,12 @@ def _replay(work: Any, row: Any, held: Any, margin: float, lead: int, numbers: A
         late += work[t] * _late_share(before, queue, numbers[0] * active)
         cost += active + numbers[2] * abs(active - last)
         last = active
-        due[t % (lead + 1)] = _due(row[t], queue, asked, lead, numbers)
+        wanted = max(margin * held[t], _due(row[t], queue, asked, lead, numbers))
+        if lead > 0 and queue > numbers[3] * numbers[0] * row[t]:
+            wanted = max(wanted, asked[lead])
         for k in range(lead):
             asked[k] = asked[k + 1]
-        asked[lead] = max(1.0, np.ceil(max(margin * held[t], due.max()) - 1e-9))
+        asked[lead] = max(1.0, np.ceil(wanted - 1e-9))
     return cost, late
 
 

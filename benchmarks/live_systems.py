@@ -114,6 +114,7 @@ def figures(windows: Sequence[Snapshot]) -> dict[str, str]:
 
 def beside(live: Sequence[Snapshot], twin: Sequence[Snapshot]) -> str:
     mine, its = figures(live), figures(twin)
+    its["operators moved"] = "-"  # the simulator moves them and does not say so
     rows = [f"| {name} | {mine[name]} | {its[name]} |" for name in mine]
     return "\n".join(["| | live | twin |", "|---|---|---|", *rows])
 

@@ -168,8 +168,8 @@ def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> 
 @inner
 def _replay(work: Any, row: Any, held: Any, margin: float, lead: int, numbers: Any) -> Any:
     """Cost and late work of one rule: a request works ``lead`` windows later, a lower one at once,
-    but none is lower while a queue is long. Starts with what the first windows need, so that a rule is
-    not judged by how it begins.
+    but none is lower while a queue is long. Starts with what the first windows need, so that a rule
+    is not judged by how it begins.
     """
     first = max(1.0, np.ceil(work[: lead + 1].max() - 1e-9))
     asked = np.full(lead + 1, first)

@@ -63,8 +63,8 @@ IN_FLIGHT = 2
 """Windows whose events may still be on their way through the operators."""
 ENOUGH = 40
 """Windows beyond the lead time with which rules are replayed first."""
-WARY, KNOWN = 0.5, 4.0
-"""A rule learned from no lead time at all would ask for half as much again; from so many, for half
+WARY, KNOWN = 0.4, 4.0
+"""A rule learned from no lead time at all would ask for so much more; from KNOWN of them, for half
 of that.
 """
 

@@ -1,5 +1,6 @@
 """Systems as declarations: every one can be built, listed and changed from a settings file."""
 
+import numpy as np
 import pytest
 
 from foretide.balance import GROUPINGS
@@ -25,6 +26,13 @@ def test_every_system_names_registered_parts_and_its_source(name):
     assert system.source
     system.new_planner()
     system.new_guards()
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_a_live_loop_forecasts_from_its_first_window_on(name):
+    forecast = SYSTEMS[name].acting_forecaster().forecast(np.array([5.0]), horizon=3)
+    assert forecast.horizon == 3
+    assert forecast.mean[0] == pytest.approx(5.0)
 
 
 def test_a_settings_file_combines_parts_freely():

@@ -15,7 +15,7 @@ from foretide.errors import unknown
 from foretide.forecast import FORECASTERS
 from foretide.forecast.conformal import Conformal
 from foretide.forecast.pretrained import Pretrained
-from foretide.forecast.retrain import SlowLearner
+from foretide.forecast.retrain import SlowLearner, core
 from foretide.forecast.stand_in import WithStandIn
 from foretide.forecast.warmed import Warmed
 from foretide.guards import GUARDS, Guard
@@ -66,6 +66,12 @@ class System:
         if not self.past:
             return forecaster
         return Warmed(forecaster, np.array(self.past), learned=self.pretrained is not None)
+
+    def acting_forecaster(self) -> Forecaster:
+        """The forecaster of a live loop: until it has seen enough, the last rate stands in."""
+        forecaster = self.new_forecaster()
+        slow = isinstance(core(forecaster), SlowLearner)  # has its stand-in
+        return forecaster if slow else WithStandIn(forecaster)
 
     @property
     def forecasts_as(self) -> str:
@@ -184,15 +190,15 @@ class System:
         effect_check: bool = False,
     ) -> Autoscaler:
         """The loop of this system between a probe and an actuator. A live one sets ``train_beside``
-        (see Autoscaler) and ``effect_check`` (the guard ``effect``); a published system in a
-        simulation runs as published.
+        (see Autoscaler; it also acts before its forecaster has seen enough) and ``effect_check``
+        (the guard ``effect``); a published system in a simulation runs as published.
         """
         return Autoscaler(
             topology,
             probe,
             self.new_planner(),
             actuator,
-            self.new_forecaster,
+            self.acting_forecaster if train_beside else self.new_forecaster,
             self.new_guards(effect_check),
             self.cadence,
             mode,

@@ -73,6 +73,19 @@ def test_events_that_wait_are_worked_off_within_the_target() -> None:
     assert quiet.replicas["a"] > 1, "a queue is a reason to act when nothing new comes"
 
 
+def test_a_lead_time_below_a_window_makes_no_queue() -> None:
+    history = seen(900.0, replicas=8, lead_s=1.0)
+    assert Foretide().plan(ONE, history, steady(180.0)).replicas["a"] == 8
+
+
+def test_what_is_on_its_way_for_a_queue_is_neither_called_off_nor_asked_for_again() -> None:
+    planner, history = Foretide(), seen(backlog=4000.0, lead_s=20.0)
+    first = planner.plan(ONE, history, steady(100.0)).replicas["a"]
+    history.append(replace(history.latest, at=history.now + 5.0))
+    assert first > 20
+    assert planner.plan(ONE, history, steady(100.0)).replicas["a"] == first
+
+
 def test_it_never_asks_beyond_a_limit_and_says_which() -> None:
     topology = Topology((Operator("a", max_replicas=3),))
     plan = Foretide().plan(topology, seen(), steady(1000.0))

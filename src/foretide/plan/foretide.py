@@ -325,7 +325,7 @@ class _Outlook:
         late_s = np.zeros_like(queue_s)
         if lead:  # what is left of the queue when capacity asked for now works
             self.behind = queue_s > usual_s
-            coming_s = self.mean[:lead].sum(axis=0) * window_s * service_s
+            coming_s = self.mean[:lead].mean(axis=0) * (self.lead_s or 0.0) * service_s
             queue_s = np.maximum(0.0, queue_s + coming_s - done_s)
         else:
             due = due_work(seen.waiting, self.mean[0] * window_s, seen.arrived, self.delay)

@@ -85,10 +85,10 @@ def chain() -> App:
     )
 
 
-def trace(folder: Path, name: str, skip: int = 0) -> Load:
+def trace(folder: Path, name: str, rows: int = ROWS, skip: int = 0) -> Load:
     """The last rows of a recorded load, without the very last ``skip`` of them."""
     found = read_csv(folder / f"{(SMOOTH | OTHER)[name]}.csv")
-    counts = np.array(found.counts[: len(found.counts) - skip][-ROWS:])
+    counts = np.array(found.counts[: len(found.counts) - skip][-rows:])
     row_s = min(found.interval_s, 60.0)
     return Load(name, counts / counts.mean() * BUSY / SERVICE_S["work"] * row_s, row_s)
 
@@ -99,14 +99,9 @@ def declared(name: str) -> System:
     return system(built_in, **changes)
 
 
-def measure(
-    folder: Path, name: str, systems: tuple[str, ...], leads_s: tuple[float, ...], skip: int = 0
-) -> list[Row]:
+def measure(load: Load, systems: tuple[str, ...], leads_s: tuple[float, ...]) -> list[Row]:
     rows: list[Row] = []
-    load, least = trace(folder, name, skip), None
-    if len(load.counts) < ROWS:
-        print(f"{name:20} has too few rows")
-        return rows
+    name, least = load.name, None
     for lead_s in leads_s:
         case = Scenario(chain(), load, WINDOW_S, engine="fluid", lead_s=lead_s)
         least = case.target_cost() if least is None else least
@@ -281,6 +276,7 @@ def main() -> None:
     parser.add_argument("--loads", default=",".join(SMOOTH | OTHER))
     parser.add_argument("--systems", default=",".join(SYSTEMS))
     parser.add_argument("--leads", default="0,10,60", help="seconds")
+    parser.add_argument("--rows", type=int, default=ROWS, help="of each load")
     parser.add_argument("--skip", type=int, default=0, help="rows at the end to leave out")
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--json", type=Path, help="read and extend the rows in this file")
@@ -293,7 +289,11 @@ def main() -> None:
         rows = json.loads(asked.json.read_text())
     for name in filter(None, asked.loads.split(",")):
         leads_s = tuple(map(float, asked.leads.split(",")))
-        found = measure(asked.traces, name, tuple(asked.systems.split(",")), leads_s, asked.skip)
+        load = trace(asked.traces, name, asked.rows, asked.skip)
+        if len(load.counts) < asked.rows:
+            print(f"{name:20} has only {len(load.counts)} of {asked.rows} rows: left out")
+            continue
+        found = measure(load, tuple(asked.systems.split(",")), leads_s)
         new = {(r["load"], r["lead_s"], r["system"]) for r in found}
         rows = [r for r in rows if (r["load"], r["lead_s"], r["system"]) not in new] + found
         if asked.json:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from statistics import fmean
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from foretide.cli.screen import summary
@@ -138,6 +138,7 @@ def said_cheapest(small: Summary) -> bool:
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.integers(100, 1000), min_size=4, max_size=12))
+@example([100] * 5)
 def test_a_run_that_served_everything_shows_its_saving(loads: list[int]) -> None:
     """The rule does not hide real savings: exactly the need, all in time. All readers show the
     cost, starts and stops included, against that of the peak; none says "saved" where it is more.
@@ -156,7 +157,7 @@ def test_a_run_that_served_everything_shows_its_saving(loads: list[int]) -> None
     assert now.cost.saved_share == pytest.approx(expected)
     assert now.cost.static_peak == pytest.approx(static)
     assert ("saved" in closing) is (expected >= 5e-4)
-    assert ("less than static peak" in verdict([small])) is (expected >= -1e-12)
+    assert ("less than static peak" in verdict([small])) is (expected >= 5e-4)
 
 
 def cost_by_hand(replicas: list[int]) -> float:

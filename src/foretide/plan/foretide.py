@@ -313,33 +313,38 @@ class _Outlook:
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
         self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
-        done_s = seen.running * (self.lead_s or 0.0) + np.array(
-            [
-                planner._pending.done_by(n, history.now, history.now + (self.lead_s or 0.0))
-                for n in topology.names
-            ]
-        )
-        queue_s = seen.waiting * service_s
-        usual_s = planner.usual * self.delay * window_s * self.rates[lead] * service_s
-        self.behind = np.zeros(len(queue_s), dtype=bool)
-        late_s = np.zeros_like(queue_s)
-        if lead:  # what is left of the queue when capacity asked for now works
-            self.behind = queue_s > usual_s
-            coming_s = self.mean[:lead].mean(axis=0) * (self.lead_s or 0.0) * service_s
-            queue_s = np.maximum(0.0, queue_s + coming_s - done_s)
-        else:
-            due = due_work(seen.waiting, self.mean[0] * window_s, seen.arrived, self.delay)
-            late_s = np.maximum(0.0, due * service_s) / window_s
-        spare = np.maximum(0.0, queue_s - usual_s) / planner.drain_s(self.lead_s or 0.0)
-        keeps = self.mean[lead] * service_s + spare
-        due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
-        most_busy = MOST_BUSY if seen.batches else 1.0
-        self.floor = np.ceil(due_busy / most_busy * (1 - 1e-9))
+        spare = self._plan_backlog(topology, service_s)
         self.most_foreseen = np.full(len(service_s), np.inf)
         if self.rule is None:
             most = self._most_foreseen(visits) * service_s
             idle = self._for_promise(most, visits, spare_s, share)
             self.most_foreseen = np.where(spare > 0, np.inf, idle)
+
+    def _plan_backlog(self, topology: Topology, service_s: Array) -> Array:
+        """``floor``, and where a queue is longer than usual now (``behind``); returns the replicas
+        that work off what is beyond the usual when capacity asked for now works.
+        """
+        planner, seen, history, lead = self.planner, self.seen, self.history, self.lead
+        window_s, lead_s = history.window_s, self.lead_s or 0.0
+        queue_s = seen.waiting * service_s
+        usual_s = planner.usual * self.delay * window_s * self.rates[lead] * service_s
+        self.behind = np.full(len(queue_s), lead > 0) & (queue_s > usual_s)
+        late_s = np.zeros_like(queue_s)
+        if lead:
+            until = history.now + lead_s
+            pending = [planner._pending.done_by(n, history.now, until) for n in topology.names]
+            coming_s = self.mean[:lead].mean(axis=0) * lead_s * service_s
+            done_s = seen.running * lead_s + np.array(pending)
+            queue_s = np.maximum(0.0, queue_s + coming_s - done_s)
+        else:
+            due = due_work(seen.waiting, self.mean[0] * window_s, seen.arrived, self.delay)
+            late_s = due * service_s / window_s
+        spare = np.maximum(0.0, queue_s - usual_s) / planner.drain_s(lead_s)
+        keeps = self.mean[lead] * service_s + spare
+        due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
+        most_busy = MOST_BUSY if seen.batches else 1.0
+        self.floor = np.ceil(due_busy / most_busy * (1 - 1e-9))
+        return np.asarray(spare)
 
     def _most_foreseen(self, visits: Array) -> Array:
         """The highest events/s to be ready for within the horizon: what is expected, times how far

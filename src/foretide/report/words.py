@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from foretide.figures.saving import VISIBLE
 from foretide.figures.summary import Summary
 from foretide.wording import percent, plural
 
@@ -146,10 +147,12 @@ def _alone(run: Summary) -> str:
     elif f.latency_mean_ms is not None:
         clauses.append(f"the mean latency was {f.latency_mean_ms:,.0f} ms")
     if f.saved_cost is not None:
-        clauses.append(
-            f"with every start and stop it cost {percent(abs(f.saved_cost))} "
-            f"{'less' if f.saved_cost >= 0 else 'more'} than static peak provisioning"
+        difference = (
+            "as much as"
+            if abs(f.saved_cost) < VISIBLE
+            else f"{percent(abs(f.saved_cost))} {'less' if f.saved_cost > 0 else 'more'} than"
         )
+        clauses.append(f"with every start and stop it cost {difference} static peak provisioning")
     return "; ".join(clauses) + "." + _short(run) if clauses else "Nothing was measured."
 
 

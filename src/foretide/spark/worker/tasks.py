@@ -28,7 +28,8 @@ CONVERSION_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedE
 
 SLOW_S = 0.001
 """An event that takes this long is timed, and so is the next one: a look at the clock is nothing
-beside it, and windows of few events still tell how much their times vary."""
+beside it, and windows of few events still tell how much their times vary.
+"""
 
 
 def warm() -> None:

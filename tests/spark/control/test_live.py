@@ -5,12 +5,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from foretide.errors import InvalidConfig
 from foretide.journal import read
-from foretide.spark.control.live import find_pipeline
+from foretide.spark.control.live import Ending, find_pipeline
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "src" / "foretide" / "examples" / "words.py"
@@ -70,3 +71,12 @@ def test_the_example_runs_under_the_loop_until_ctrl_c(tmp_path: Path) -> None:
     assert len(decisions) >= 8
     assert [d.error for d in decisions if d.outcome == "failed"] == []
     assert (tmp_path / "spark.log").exists()
+
+
+def test_a_run_until_idle_ends_only_after_a_window_that_began_idle() -> None:
+    """What ends between the window's measuring and the question is in no figure yet."""
+    pipeline = Mock(has_failed=False)
+    pipeline.idle.side_effect = [False, True, False, True, True]
+    ending = Ending(pipeline, until_idle=True)
+    assert [ending() for _ in range(5)] == [False, False, False, False, True]
+    assert not Ending(pipeline, until_idle=False)()

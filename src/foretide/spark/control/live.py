@@ -52,13 +52,14 @@ class LiveRun:
     """What to run and where: ``folder`` holds the journal, Spark's log, what directory sinks hold
     in ``output/``, and edges and checkpoints in ``pipeline/``.
 
-    ``until_idle`` ends the run when every generated load has come to its end and nothing waits any
-    more. ``preload`` names modules that the operators' functions need, loaded once instead of in
-    every worker. ``share`` of the events is promised within the target; ``spark_settings`` win over
-    Foretide's own. ``past`` is the load until now, for forecasters to learn from; it may depend on
-    the seconds since the pipeline's first start. ``profile`` are service times measured before the
-    run, the least that is taken. ``pool`` replicas of every operator have slots from the start, so
-    that one is active from its next micro-batch on; no operator has more.
+    ``until_idle`` ends the run a window after every generated load has come to its end and nothing
+    waits any more. ``preload`` names modules that the operators' functions need, loaded once
+    instead of in every worker. ``share`` of the events is promised within the target;
+    ``spark_settings`` win over Foretide's own. ``past`` is the load until now, for forecasters to
+    learn from; it may depend on the seconds since the pipeline's first start. ``profile`` are
+    service times measured before the run, the least that is taken. ``pool`` replicas of every
+    operator have slots from the start, so that one is active from its next micro-batch on; no
+    operator has more.
     """
 
     pipeline: Pipeline
@@ -142,7 +143,7 @@ class LiveRun:
         executors = ExecutorPool(running.spark, LeadTimes(default_path()))
         probe = PipelineProbe(running, executors, self.target_latency_s)
         run = self._header(running, clock.now())
-        recorder = Recorder(stop, lambda: self._is_over(running))
+        recorder = Recorder(stop, Ending(running, self.until_idle))
         try:
             with (
                 Journal(self.journal, run) as journal,
@@ -216,11 +217,23 @@ class LiveRun:
         ended_at = now if load.started_at is None else load.started_at + load.duration_s
         return self.system.remembering(load.before((now - ended_at) % DAY_S, self.window_s))
 
-    def _is_over(self, running: Running) -> bool:
+
+class Ending:
+    """Whether a run is over: asked at the end of every window. With ``until_idle`` a whole window
+    must have been idle: what became idle since the window was measured is in no figure yet.
+    """
+
+    def __init__(self, running: Running, until_idle: bool) -> None:
+        self.running = running
+        self.until_idle = until_idle
+        self.was_idle = False
+
+    def __call__(self) -> bool:
         # a JVM that is killed between two batches fails no query
-        if running.has_failed or java_has_ended():
+        if self.running.has_failed or java_has_ended():
             return True
-        return self.until_idle and running.idle()
+        before, self.was_idle = self.was_idle, self.until_idle and self.running.idle()
+        return before and self.was_idle
 
 
 class Recorder:

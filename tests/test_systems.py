@@ -13,6 +13,7 @@ from foretide.plan import PLANNERS
 from foretide.plan.cost_balance import CostBalance
 from foretide.plan.drs import Drs
 from foretide.systems import SYSTEMS
+from foretide.topology import Operator, Topology
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -33,6 +34,19 @@ def test_a_live_loop_forecasts_from_its_first_window_on(name):
     forecast = SYSTEMS[name].acting_forecaster().forecast(np.array([5.0]), horizon=3)
     assert forecast.horizon == 3
     assert forecast.mean[0] == pytest.approx(5.0)
+
+
+def test_a_forecasters_code_is_loaded_before_the_loop_begins(monkeypatch):
+    """Seconds of imports in the first step made its window, and the first advice, late."""
+    built = []
+    build = FORECASTERS.build
+    monkeypatch.setattr(
+        FORECASTERS,
+        "build",
+        lambda name, **constants: built.append(name) or build(name, **constants),
+    )
+    SYSTEMS["attach"].autoscaler(Topology((Operator("a"),)), None, None)
+    assert built == ["levels"]
 
 
 def test_a_settings_file_combines_parts_freely():

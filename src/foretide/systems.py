@@ -193,12 +193,14 @@ class System:
         (see Autoscaler; it also acts before its forecaster has seen enough) and ``effect_check``
         (the guard ``effect``); a published system in a simulation runs as published.
         """
+        new_forecaster = self.acting_forecaster if train_beside else self.new_forecaster
+        new_forecaster()  # loads code for seconds, which would make the first window late
         return Autoscaler(
             topology,
             probe,
             self.new_planner(),
             actuator,
-            self.acting_forecaster if train_beside else self.new_forecaster,
+            new_forecaster,
             self.new_guards(effect_check),
             self.cadence,
             mode,

@@ -58,9 +58,7 @@ while any(not (q.lastProgress and q.lastProgress.numInputRows) for q in queries)
 attached = foretide.attach(
     spark, target_latency_s=8.0, max_executors=2, mode="act", window_s=3.0, run_dir=out + "/run"
 )
-started = time.time()
-advised = attached.advised.wait(60)
-first_advice_s = time.time() - started
+advised = attached.advised.wait(120)
 
 def wait_for(count, seconds=100):
     end = time.time() + seconds
@@ -75,7 +73,7 @@ open(out + "/heavy", "w").write("2.2")
 came = wait_for(2)
 attached.stop()
 print(json.dumps({
-    "advised": advised, "first_advice_s": first_advice_s, "gone": gone, "came": came,
+    "advised": advised, "gone": gone, "came": came,
     "advice": attached.advice,
     "active": [q.isActive for q in queries], "same_runs": [str(q.runId) for q in queries] == runs,
 }), flush=True)
@@ -98,7 +96,6 @@ def test_two_ordinary_queries_get_advice_and_an_executor_goes_and_comes(tmp_path
     assert lines, done.stderr[-3000:]
     outcome = json.loads(lines[-1])
     assert outcome["advised"]
-    assert outcome["first_advice_s"] < 30, "advice comes within 30 s of attaching"
     assert outcome["gone"], "an idle executor was given back"
     assert outcome["came"], "and one came when the load rose"
     assert outcome["active"] == [True, True]
@@ -107,6 +104,10 @@ def test_two_ordinary_queries_get_advice_and_an_executor_goes_and_comes(tmp_path
     assert set(run.topology.names) == {"light", "heavy"}, (
         "nobody waits for a query to which nothing comes"
     )
+    first = next(i for i, d in enumerate(decisions) if d.plan is not None)
+    measured = [d.snapshot.samples for d in decisions[:first] if d.snapshot is not None]
+    worked = [s for s in measured if s["light"].processed and s["heavy"].processed]
+    assert len(worked) <= 3, "advice comes soon after both queries were seen at work"
     plans = [d.plan for d in decisions if d.plan is not None]
     assert {p.executors for p in plans} == {1, 2}
     assert all(p.reasons["heavy"] and p.reasons[""] for p in plans)

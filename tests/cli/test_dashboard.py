@@ -48,7 +48,7 @@ def test_it_opens_a_finished_run_and_ctrl_c_ends_it(tmp_path: Path) -> None:
         )
         assert refused.status_code == 409  # the token is right, but nobody listens
         server.send_signal(signal.SIGINT)
-        out, err = server.communicate(timeout=20)
+        out, err = server.communicate(timeout=120)
     assert server.returncode == 0
     assert err == ""
     assert token not in out
@@ -64,7 +64,7 @@ def test_it_waits_for_a_run_that_has_not_started(tmp_path: Path) -> None:
         address = re.search(r"http://\S+", server.stdout.readline())
         assert address is not None
         assert httpx.get(f"{address[0]}/readyz").status_code == 503
-        with httpx.stream("GET", f"{address[0]}/api/stream", timeout=20) as answer:
+        with httpx.stream("GET", f"{address[0]}/api/stream", timeout=120) as answer:
             states = (
                 json.loads(line.removeprefix("data: "))
                 for line in answer.iter_lines()
@@ -74,7 +74,7 @@ def test_it_waits_for_a_run_that_has_not_started(tmp_path: Path) -> None:
             run_folder(tmp_path / "runs" / "mine")
             assert next(s for s in states if s["run"])["run"]["name"] == "over"
         server.send_signal(signal.SIGINT)
-        server.communicate(timeout=20)
+        server.communicate(timeout=120)
     assert server.returncode == 0
 
 
@@ -94,7 +94,7 @@ def test_a_token_from_a_file_is_not_printed(tmp_path: Path) -> None:
         assert server.stdout is not None
         shown = [server.stdout.readline() for _ in range(2)]
         server.send_signal(signal.SIGTERM)
-        rest, _ = server.communicate(timeout=20)
+        rest, _ = server.communicate(timeout=120)
     assert server.returncode == 0
     assert shown[1] == "Press Ctrl-C to stop.\n"
     assert "the-token-in-the-file" not in "".join([*shown, rest])

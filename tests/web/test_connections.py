@@ -29,7 +29,7 @@ def opened(site: Served, count: int, sent: bytes) -> Iterator[list[socket.socket
     with contextlib.ExitStack() as stack:
         sockets = []
         for _ in range(count):
-            one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=20))
+            one = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=120))
             with contextlib.suppress(OSError):  # it may have made room already
                 one.sendall(sent)
             sockets.append(one)
@@ -42,8 +42,8 @@ def test_readers_are_served_beside_400_connections_that_ask_nothing(
 ) -> None:
     with serve(tmp_path, port=0) as site, opened(site, 400, sent):
         for path in ("/", "/static/style.css", "/api/state", "/healthz") * 5:
-            assert httpx.get(f"{site}{path}", timeout=20).status_code == 200, path
-        with httpx.stream("GET", f"{site}/api/stream", timeout=20) as answer:
+            assert httpx.get(f"{site}{path}", timeout=120).status_code == 200, path
+        with httpx.stream("GET", f"{site}/api/stream", timeout=120) as answer:
             assert next(answer.iter_lines()) == "event: state"
 
 
@@ -58,7 +58,7 @@ def test_a_request_that_does_not_arrive_is_not_waited_for(
 
 
 def test_a_keep_alive_connection_serves_request_after_request(tmp_path: Path) -> None:
-    with serve(tmp_path, port=0) as site, httpx.Client(timeout=20) as client:
+    with serve(tmp_path, port=0) as site, httpx.Client(timeout=120) as client:
         assert [client.get(f"{site}/healthz").status_code for _ in range(5)] == [200] * 5
 
 

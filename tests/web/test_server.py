@@ -41,7 +41,7 @@ def test_a_stream_follows_a_run_as_it_is_written_and_the_switch_reaches_the_loop
             next(run)
         with (
             serve(tmp_path, port=0) as site,
-            httpx.stream("GET", f"{site}/api/stream", timeout=20) as answer,
+            httpx.stream("GET", f"{site}/api/stream", timeout=120) as answer,
         ):
             assert answer.headers["content-type"].startswith("text/event-stream")
             seen = events(answer)
@@ -72,7 +72,7 @@ def test_a_stream_follows_a_run_as_it_is_written_and_the_switch_reaches_the_loop
 
 def test_leaving_the_block_ends_streams_and_frees_the_port(tmp_path: Path) -> None:
     with serve(tmp_path / "journal.jsonl", port=0) as site:
-        client = httpx.Client(timeout=20)
+        client = httpx.Client(timeout=120)
         request = client.build_request("GET", f"{site}/api/stream")
         answer = client.send(request, stream=True)
         lines = answer.iter_lines()
@@ -91,11 +91,11 @@ def test_too_many_streams_are_refused_with_a_sentence(
     monkeypatch.setattr("foretide.web.server.STREAMS", 1)
     with (
         serve(tmp_path / "journal.jsonl", port=0) as site,
-        httpx.stream("GET", f"{site}/api/stream", timeout=20) as first,
+        httpx.stream("GET", f"{site}/api/stream", timeout=120) as first,
     ):
         lines = first.iter_lines()
         next(lines)
-        refused = httpx.get(f"{site}/api/stream", timeout=20)
+        refused = httpx.get(f"{site}/api/stream", timeout=120)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
         assert "1 streams are open" in refused.json()["error"]
 

@@ -118,12 +118,12 @@ class Sample:
     queued and served here; ``latency`` the age of events, since they entered the topology, when
     they were done here. ``scv_*`` are squared coefficients of variation. Where events are worked
     off in micro-batches, ``batches`` ended in the window and took ``batch_s`` seconds each on
-    average; ``batch_runs`` are these batches one by one and ``trigger_s`` is the time between two
-    that the query asks for, where known. Replicas beyond ``max_parallelism`` add nothing (a source
-    has only so many partitions); None when no such limit is known. ``state_rows`` and
-    ``state_bytes`` are what a stateful operator keeps, ``watermark_at`` the event time up to which
-    it is complete. ``phases`` are those of the grouping that the window's batches ran in, one after
-    another.
+    average, ``fixed_s`` beyond the work of its slowest task (of each part, where one ran in parts);
+    ``batch_runs`` are these batches one by one and ``trigger_s`` is the time between two that the
+    query asks for, where known. Replicas beyond ``max_parallelism`` add nothing (a source has only
+    so many partitions); None when no such limit is known. ``state_rows`` and ``state_bytes`` are
+    what a stateful operator keeps, ``watermark_at`` the event time up to which it is complete.
+    ``phases`` are those of the grouping that the window's batches ran in, one after another.
     """
 
     arrived: float
@@ -142,6 +142,7 @@ class Sample:
     scv_service: float | None = None
     batches: float | None = None
     batch_s: float | None = None
+    fixed_s: float | None = None
     max_parallelism: int | None = None
     batch_runs: tuple[BatchRun, ...] = ()
     trigger_s: float | None = None
@@ -162,6 +163,7 @@ class Sample:
             "scv_service",
             "batches",
             "batch_s",
+            "fixed_s",
             "trigger_s",
             "state_rows",
             "state_bytes",

@@ -90,6 +90,19 @@ def test_windows_in_which_no_batch_ends_count_their_events():
     assert fitted(topology, windows).costs.overheads_s["score"] == pytest.approx(1.0)
 
 
+def test_a_measured_overhead_is_not_estimated():
+    """Two batches that drew long service times: what they took says nothing of their overhead."""
+    topology = Topology((Operator("score"),))
+    unlucky = Sample(20, 20, 0, 4, busy_s=2.0, batches=1.0, batch_s=2.4, scv_service=1.0)
+    measured = replace(unlucky, fixed_s=0.3)
+    costs = [
+        fitted(topology, [Snapshot(5.0 * i, 5.0, {"score": s}) for i in range(4)]).costs
+        for s in (unlucky, measured)
+    ]
+    assert costs[0].overheads_s["score"] > 1.0
+    assert costs[1].overheads_s["score"] == pytest.approx(0.3)
+
+
 def test_the_second_half_is_foretold_from_the_first(tmp_path):
     seen = recorded(4)
     twin = calibrate(journal_of(tmp_path / "run.jsonl", seen), trigger_s=2.0, until_s=90.0)

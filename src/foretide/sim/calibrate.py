@@ -1,9 +1,9 @@
 """Calibration: a twin of a recorded pipeline. What the journal measured becomes an app and the
 costs of its micro-batches.
 
-Service times, their variation and selectivities are measured. A batch's overhead is not: it is what
-the recorded batches took beyond the time of their slowest tasks, which follows from the events per
-batch, the replicas and the service times.
+Service times, their variation and selectivities are measured. A batch's overhead is what it took
+beyond the time of its slowest task: measured, and in older journals what follows from the events
+per batch, the replicas and the service times.
 """
 
 from __future__ import annotations
@@ -139,6 +139,11 @@ def overhead_s(app: App, name: str, recorded: Sequence[Snapshot]) -> float:
             windows.setdefault(max(1, sample.replicas), []).append(sample)
     spent_s = batches = 0.0
     for replicas, alike in windows.items():
+        fixed = [(x.fixed_s, x.batches or 0.0) for x in alike if x.fixed_s is not None]
+        if fixed:
+            spent_s += sum(s * n for s, n in fixed)
+            batches += sum(n for _, n in fixed)
+            continue
         count = sum(x.batches or 0.0 for x in alike if x.batch_s is not None)
         if not count:
             continue

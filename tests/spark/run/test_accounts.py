@@ -1,10 +1,14 @@
 """Bookkeeping of batches: totals, backlogs, windows, latency."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from foretide.spark.edge.protocol import Manifest
-from foretide.spark.run.accounts import MOST, Accounts, Delivery, Inputs, Partial
+from foretide.spark.run.accounts import MOST, Accounts, Delivery, Inputs, Partial, Window
+from foretide.spark.run.batch import BatchRun
+from foretide.spark.run.runners import Outcome
 from foretide.spark.worker.meter import Report
 from foretide.spark.worker.stamps import latency, summary
 
@@ -86,3 +90,17 @@ def test_dropped_events_are_done_and_not_processed() -> None:
     window = accounts.take()["a"]
     assert (window.processed, window.late, window.diverted) == (10, 20, 20)
     assert accounts.backlog("a", at=0.0) == 0
+
+
+def test_the_fixed_cost_of_a_piece_is_what_it_took_beyond_its_slowest_task() -> None:
+    run = BatchRun(Path())
+    for busy_s in ((0.5, 2.0), (1.0, 0.25)):
+        run.finish(Outcome(20, [report(i, 10, s, []) for i, s in enumerate(busy_s)]), {})
+    assert run.longest_s == (2.0, 1.0)
+    cut = Delivery(Manifest(0, 0.0, 2), {"src": 40}, {}, took_s=4.0, longest_s=run.longest_s)
+    whole = Delivery(Manifest(1, 0.0, 2), {"src": 20}, {}, took_s=1.7, longest_s=(1.2,))
+    unknown = Delivery(Manifest(2, 0.0, 2), {"src": 20}, {}, took_s=9.0)
+    assert Window([cut, whole, unknown]).fixed_s == pytest.approx((1.0 + 0.5) / 3)
+    assert Window([unknown]).fixed_s is None
+    run.finish(Outcome(20), {})
+    assert run.longest_s == (), "a piece whose tasks do not report"

@@ -120,6 +120,7 @@ class PipelineProbe:
             scv_service=window.scv_service,
             batches=float(sum(1 for b in window.deliveries if b.events)),
             batch_s=window.batch_s,
+            fixed_s=window.fixed_s,
             max_parallelism=self.running.max_parallelism(name),
             state_rows=state.rows if state else None,
             state_bytes=state.bytes if state else None,

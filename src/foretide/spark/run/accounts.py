@@ -25,7 +25,8 @@ class Delivery:
     """One delivered batch. ``waited_s`` sums over its events the time from their delivery here to
     now; ``grouping_s`` is what tasks spent on assigning events and on learning from them;
     ``took_s`` is from Spark's start of the batch to its delivery; ``gaps`` are the times between
-    its events' arrivals; ``phases`` are those of the grouping in which its pieces ran.
+    its events' arrivals; ``phases`` are those of the grouping in which its pieces ran, and
+    ``longest_s`` the busy seconds of each piece's slowest task, empty where not measured.
     """
 
     manifest: Manifest
@@ -38,6 +39,7 @@ class Delivery:
     took_s: float = 0.0
     gaps: Gaps = NO_GAPS
     phases: tuple[str, ...] = ()
+    longest_s: tuple[float, ...] = ()
 
     @property
     def events(self) -> int:
@@ -127,6 +129,15 @@ class Window:
         """Mean seconds of the batches that had events."""
         took_s = [b.took_s for b in self.deliveries if b.events]
         return sum(took_s) / len(took_s) if took_s else None
+
+    @property
+    def fixed_s(self) -> float | None:
+        """Mean seconds of a piece of a batch beyond its slowest task; None when not measured."""
+        known = [b for b in self.deliveries if b.events and b.longest_s]
+        pieces = sum(len(b.longest_s) for b in known)
+        return (
+            sum(max(0.0, b.took_s - sum(b.longest_s)) for b in known) / pieces if pieces else None
+        )
 
     @property
     def phases(self) -> tuple[str, ...]:

@@ -84,6 +84,12 @@ class BatchRun:
         return None if None in counts else sum(n or 0 for n in counts)
 
     @property
+    def longest_s(self) -> tuple[float, ...]:
+        """Busy seconds of the slowest task of each piece; empty where some task does not report."""
+        each = [[r.busy_s for r in o.reports] for o in self.outcomes]
+        return tuple(map(max, each)) if all(each) else ()
+
+    @property
     def reports(self) -> list[Report]:
         return [r for o in self.outcomes for r in o.reports]
 

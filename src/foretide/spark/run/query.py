@@ -388,6 +388,7 @@ class OperatorQuery:
             latency_of=latency_of,
             grouping_s=grouping_s,
             phases=tuple(run.phases),
+            longest_s=run.longest_s,
         )
 
     def _consumed(self, intake: Intake, events: int | None) -> dict[str, int]:

@@ -1,5 +1,7 @@
 """Systems as declarations: every one can be built, listed and changed from a settings file."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 
@@ -38,15 +40,10 @@ def test_a_live_loop_forecasts_from_its_first_window_on(name):
 
 def test_a_forecasters_code_is_loaded_before_the_loop_begins(monkeypatch):
     """Seconds of imports in the first step made its window, and the first advice, late."""
-    built = []
-    build = FORECASTERS.build
-    monkeypatch.setattr(
-        FORECASTERS,
-        "build",
-        lambda name, **constants: built.append(name) or build(name, **constants),
-    )
+    build = Mock(wraps=FORECASTERS.build)
+    monkeypatch.setattr(FORECASTERS, "build", build)
     SYSTEMS["attach"].autoscaler(Topology((Operator("a"),)), None, None)
-    assert built == ["levels"]
+    assert [call.args for call in build.call_args_list] == [("levels",)]
 
 
 def test_a_settings_file_combines_parts_freely():

@@ -25,7 +25,7 @@ from foretide.sim.environment import Simulation, SimulationSettings
 from foretide.sim.events.batch import BatchCosts
 from foretide.topology import Topology
 
-COMMIT_S = 0.1
+COMMIT_S = 0.05
 """What Spark does between a batch's delivery and the start of the next one on a small machine."""
 _DRAWS = 2000
 _FEW = 4

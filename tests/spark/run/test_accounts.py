@@ -103,4 +103,4 @@ def test_the_fixed_cost_of_a_piece_is_what_it_took_beyond_its_slowest_task() -> 
     assert Window([cut, whole, unknown]).fixed_s == pytest.approx((1.0 + 0.5) / 3)
     assert Window([unknown]).fixed_s is None
     run.finish(Outcome(20), {})
-    assert run.longest_s == (), "a piece whose tasks do not report"
+    assert not run.longest_s, "a piece whose tasks do not report"

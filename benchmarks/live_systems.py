@@ -4,7 +4,8 @@ A master and two workers run as processes and offer four executors with ``--core
 operators wait their service time. The journal is kept; printed are the summary, what was lost by
 the timeout, and replicas over time. With ``--pool`` slots for so many replicas of every operator
 are kept ready. Beside the figures of the run stand those of the same system in the run's twin: the
-simulator, calibrated on the whole run, under the load as it came.
+simulator, calibrated on the whole run, under the load as it came; and, in a line of its own, the
+mean latency of the twin when it is given the replicas of the run.
 
     python benchmarks/live_systems.py dabs-storm --load erratic --minutes 5 --set beta=0.1
     python benchmarks/live_systems.py drs --keep FOLDER ...    and again, without Spark:
@@ -45,6 +46,7 @@ CLUSTER = {
 }
 APP_OF = {"dabs-storm": "sensitive", "pa-sps": "twitter-linear", "bgelasor": "chain"}
 SHOWN = 24
+SEEDS = 4
 EXECUTORS = 4
 
 
@@ -86,7 +88,7 @@ def in_twin(app: App, chosen: System, seen: Sequence[Snapshot], target_s: float)
     load = load_of(app.topology, seen)
     first = {n: max(1, s.replicas) for n, s in seen[0].samples.items()}
     environment = twin.environment(load, replicas=first, target_latency_s=target_s)
-    loop = chosen.autoscaler(app.topology, environment, environment)
+    loop = chosen.autoscaler(app.topology, environment, environment, stand_in=True)
     steps = [loop.step((i + 1) * load.interval_s) for i in range(len(seen))]
     return [d.snapshot for d in steps if d.snapshot is not None]
 
@@ -101,7 +103,7 @@ def figures(windows: Sequence[Snapshot]) -> dict[str, str]:
     samples = [s for w in windows for s in w.samples.values()]
     hosts = [len(w.hosts) for w in windows if w.hosts is not None]
     return {
-        "mean latency s": f"{sum(x.mean_ms * x.count for x in done) / events / 1e3:.1f}",
+        "mean latency s": f"{mean_s(windows):.1f}",
         "within the target %": f"{100 * sum(x.within or 0.0 for x in done) / events:.1f}",
         "replica-seconds": f"{used_s:.0f}",
         "most replicas": f"{max(totals)}",
@@ -117,6 +119,11 @@ def beside(live: Sequence[Snapshot], twin: Sequence[Snapshot]) -> str:
     its["operators moved"] = "-"  # the simulator moves them and does not say so
     rows = [f"| {name} | {mine[name]} | {its[name]} |" for name in mine]
     return "\n".join(["| | live | twin |", "|---|---|---|", *rows])
+
+
+def mean_s(windows: Sequence[Snapshot]) -> float:
+    done = [w.latency for w in windows if w.latency is not None]
+    return sum(x.mean_ms * x.count for x in done) / sum(x.count for x in done) / 1e3
 
 
 def main() -> None:
@@ -184,6 +191,11 @@ def main() -> None:
     seen = [d.snapshot for d in decisions if d.snapshot is not None]
     app = replace(app, topology=run.topology, hosts=EXECUTORS, host_cores=given.cores)
     print(beside(seen, in_twin(app, chosen, seen, given.target)))
+    twin = fitted(run.topology, seen)
+    again = [w for seed in range(1, SEEDS + 1) for w in twin.replay(seen, seed)]
+    print(
+        f"with the replicas of the run: mean {mean_s(seen):.1f} s live, {mean_s(again):.1f} s twin"
+    )
     print(f"journal: {keep / 'journal.jsonl'}")
 
 

@@ -188,12 +188,15 @@ class System:
         record: Callable[[Decision], None] | None = None,
         train_beside: bool = False,
         effect_check: bool = False,
+        stand_in: bool = False,
     ) -> Autoscaler:
         """The loop of this system between a probe and an actuator. A live one sets ``train_beside``
-        (see Autoscaler; it also acts before its forecaster has seen enough) and ``effect_check``
-        (the guard ``effect``); a published system in a simulation runs as published.
+        (see Autoscaler), with which it also acts before its forecaster has seen enough, as with
+        ``stand_in``, and ``effect_check`` (the guard ``effect``); a published system in a
+        simulation runs as published.
         """
-        new_forecaster = self.acting_forecaster if train_beside else self.new_forecaster
+        acting = train_beside or stand_in
+        new_forecaster = self.acting_forecaster if acting else self.new_forecaster
         new_forecaster()  # loads code for seconds, which would make the first window late
         return Autoscaler(
             topology,

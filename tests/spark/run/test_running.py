@@ -215,8 +215,10 @@ def test_a_renamed_operator_goes_on_with_its_former_name_and_is_refused_without(
 
 
 def test_sinks_are_gathered_in_few_files_with_every_event_once(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("foretide.spark.run.output.FIRST_S", 600.0)  # gathered once, at the end
+
     def declared(events: int) -> Pipeline:
         p = new(events=events, max_events_per_batch=20)
         p.operator(inputs="events", name="a", on_error="divert", schema="id long")(

@@ -32,12 +32,18 @@ from foretide.sim.fluid.stationary import departure_scv, effective_scv, sent_on,
     IN_BIN,
     FED_BACK,
 ) = range(11)
-LONG, SIMULTANEOUS, ALIKE, SHORT, FILTER, OP = range(
-    11, 17
+LONG, SIMULTANEOUS, ALIKE, SHORT, FILTER = range(
+    11, 16
 )  # what ``stationary`` asks for; the first three never change
+# of the events that leave: how often they were here, per input of the app, and the chance to leave
+STOPS, PER_INPUT, LEAVING, OP = range(16, 20)
 # window: sums since the last measurement
 ARRIVED, OFFERED, PROCESSED, DROPPED, AREA, BUSY_S, W_OP = range(7)
-NOW, STEP_S, BATCH_S, INTERVAL_S, TIMEOUT_S, CLOCK = range(6)
+NOW, STEP_S, BATCH_S, INTERVAL_S, TIMEOUT_S, OFFERED_ALL, ROW, CLOCK = range(8)
+# rows: a step, or a batch of events, since the last measurement
+R_TIME, R_OFFERED, R_QUEUE, R_CHANCE, R_LEFT, W_ROW = range(6)
+OVERLOAD = 0.97
+"""Utilization beyond which a queue is not the stationary one."""
 BINS = 32  # of arrivals within the last timeout, per operator
 
 
@@ -59,6 +65,7 @@ class Flows(NamedTuple):
     seats: Any  # [op, host]: replicas on a host
     host_cores: Any
     host_cpu_s: Any  # [op, host]: CPU seconds in this window
+    rows: Any  # what left since the last measurement, and what waited then, for ``ages``
 
 
 @inner
@@ -298,6 +305,33 @@ def _next_batch_step(f: Any, t: float, begin: float, step_s: float) -> int:
     return int(((math.floor(t / batch_s + 1e-6) + 1.0) * batch_s - begin) / step_s + 1e-6)
 
 
+@inner
+def _record(f: Any, t: float, step_s: float, last: bool) -> None:
+    """What left in a step and how long chance made it wait; at the end of a row, what waits where
+    replicas cannot keep up, in inputs of the app.
+    """
+    row, batch_s = int(f.clock[ROW]), f.clock[BATCH_S]
+    left, chance_s, queue = 0.0, 0.0, 0.0
+    for i in range(f.op.shape[0]):
+        left += f.done[i] * f.op[i, LEAVING]
+        level, busy = f.op[i, LEVEL], f.op[i, REPLICAS] * f.op[i, RHO]
+        if batch_s > 0.0:
+            queue += level * f.op[i, PER_INPUT]
+        elif f.op[i, RHO] > OVERLOAD:
+            queue += max(0.0, level - busy) * f.op[i, PER_INPUT]
+        elif f.done[i] > 0.0:
+            chance_s += f.op[i, STOPS] * max(0.0, level - busy) * step_s / f.done[i]
+    f.rows[row, R_LEFT] += left
+    f.rows[row, R_CHANCE] += left * chance_s
+    f.rows[row, R_TIME], f.rows[row, R_OFFERED] = t + step_s, f.clock[OFFERED_ALL]
+    f.rows[row, R_QUEUE] = queue
+    ends = batch_s == 0.0 or last
+    if batch_s > 0.0:
+        ends = ends or math.floor((t + step_s) / batch_s + 1e-6) > math.floor(t / batch_s + 1e-6)
+    if ends and row + 1 < f.rows.shape[0]:
+        f.clock[ROW] += 1.0
+
+
 @entry
 def advance(f: Any, until: float) -> None:
     """Live on to ``until`` in steps of at most STEP_S."""
@@ -322,6 +356,7 @@ def advance(f: Any, until: float) -> None:
                     scv += offered
                     short += offered
                     f.window[i, OFFERED] += offered
+                    f.clock[OFFERED_ALL] += offered
             for p in range(f.op.shape[0]):
                 if f.shares[p, i] > 0.0 and f.back[p, i] == 0.0:
                     flow = f.done[p] * f.shares[p, i]
@@ -352,4 +387,5 @@ def advance(f: Any, until: float) -> None:
                     f.op[c, FED_BACK] += flow
                     f.window[c, ARRIVED] += flow
                     f.recent[c, 0] += flow
+        _record(f, t, step_s, n >= steps)
     f.clock[NOW] = until

@@ -2,13 +2,14 @@
 and the queueing formulas.
 
 What it gives up: chance within a window, keys, single replicas. Means of backlog and latency agree
-with the event engine (see docs/simulator.md); percentiles within a window are those of a waiting
-time that is exponential (Poisson arrivals) or uniform (a second's events at once) around the drift
-of the backlog.
+with the event engine (see docs/simulator.md). Where replicas cannot keep up, events leave in the
+order in which they came (``ages``); else percentiles within a window are those of a waiting time
+that is exponential (Poisson arrivals) or uniform (a second's events at once).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,14 +19,10 @@ from foretide.load import Load
 from foretide.model import Array, Host, Latency, Sample
 from foretide.sim.codes import queue_code
 from foretide.sim.fluid import flows
+from foretide.sim.fluid.ages import Ages, latency_of
 from foretide.sim.fluid.flows import Flows
 from foretide.sim.fluid.variation import alike, of_paths
 from foretide.sim.latency import Latencies
-
-_SHARES = (np.arange(50) + 0.5) / 50
-_EXPONENTIAL = -np.log(1 - _SHARES) / np.mean(-np.log(1 - _SHARES))
-_UNIFORM = 2 * _SHARES
-_EVENLY = np.full(50, 1 / 50)
 
 
 class FluidModel:
@@ -54,9 +51,12 @@ class FluidModel:
         self._least_s = sum(self._stops[n] * app.service_s(n) for n in app.topology.names)
         self._seats: dict[int, Sequence[int]] = {}
         self._poisson = app.arrivals == "poisson"
-        self._shape = _EXPONENTIAL if self._poisson else _UNIFORM
         self.flows = _new_flows(app, load, grouping, window_s)
-        self._drain_s = 0.0
+        visits, op = app.visits(), self.flows.op
+        for i, name in enumerate(app.topology.names):
+            op[i, flows.STOPS], op[i, flows.LEAVING] = self._stops[name], self._leaving[i]
+            op[i, flows.PER_INPUT] = self._stops[name] / max(visits[name], 1e-12)
+        self._ages = Ages(self._least_s, float(self.flows.clock[flows.BATCH_S]))
         self._fractions, self._sent = (
             np.zeros_like(self.flows.window),
             np.zeros_like(self.flows.sent),
@@ -94,7 +94,7 @@ class FluidModel:
         counted, sent = (a.tolist() for a in self._count())
         names = self.app.topology.names
         samples: dict[str, Sample] = {}
-        sojourn_s = left = 0.0
+        sojourn_s = 0.0
         for i, name in enumerate(names):
             w, o, whole = window[i], op[i], counted[i]
             stay_s = (
@@ -103,7 +103,6 @@ class FluidModel:
                 else None
             )
             sojourn_s += self._stops[name] * (stay_s or 0.0)
-            left += w[flows.PROCESSED] * self._leaving[i]
             samples[name] = Sample(
                 arrived=whole[flows.ARRIVED],
                 processed=whole[flows.PROCESSED],
@@ -117,7 +116,7 @@ class FluidModel:
                 scv_arrival=o[flows.SCV_ARRIVAL] if self._poisson else None,
                 scv_service=o[flows.SCV_SERVICE],
             )
-        latency = self._latency(sojourn_s, left, op)
+        latency = self._latency(max(0.0, sojourn_s - self._least_s))
         seen = self._hosts(window_s, hosts) if hosts else ()
         f.window.fill(0)
         f.sent.fill(0)
@@ -141,38 +140,21 @@ class FluidModel:
         self._sent -= sent
         return whole, sent
 
-    def _latency(self, mean_s: float, events: float, op: list[list[float]]) -> Latency | None:
-        """The age of events that left: service, the drift of the backlog through the window, and
-        chance around it.
+    def _latency(self, wait_s: float) -> Latency | None:
+        """Of the events that left, from the rows since the last measurement, which are emptied.
+        ``wait_s`` is their mean wait where replicas keep up.
         """
-        behind_s = sum(
-            self._stops[n] * o[flows.LEVEL] * o[flows.SERVICE_S] / o[flows.REPLICAS]
-            for n, o in zip(self.app.topology.names, op, strict=True)
-            if not self._poisson or o[flows.RHO] > 0.97
-        )
-        before_s, self._drain_s = self._drain_s, behind_s
-        if events <= 0:
+        f = self.flows
+        rows = f.rows[: int(f.clock[flows.ROW]) + 1]
+        rows = rows[rows[:, flows.R_TIME] > 0]
+        f.rows.fill(0)
+        f.clock[flows.ROW] = 0
+        if not len(rows):
             return None
-        wait_s = max(0.0, mean_s - self._least_s)
-        low_s, high_s = sorted((before_s, behind_s))
-        middle_s = (low_s + high_s) / 2
-        scale = min(1.0, wait_s / middle_s) if middle_s > 0 else 0.0
-        chance_s = max(0.0, wait_s - middle_s * scale)
-        ages_s = (
-            (self._least_s + low_s * scale)
-            + (high_s - low_s) * scale * _SHARES
-            + chance_s * self._shape
-        )
-        self.latencies.add_weighted(ages_s, _EVENLY * events)
-        within = (
-            None
-            if self.target_s is None
-            else np.count_nonzero(ages_s <= self.target_s) / len(ages_s) * events
-        )
-        p50, p90, p99 = (ages_s[[24, 44, 49]] * 1e3).tolist()
-        return Latency(
-            events, (self._least_s + middle_s * scale + chance_s) * 1e3, p50, p90, p99, within
-        )
+        ages_s, events = self._ages.left(rows, wait_s)
+        if (latency := latency_of(ages_s, events, self.target_s)) is not None:
+            self.latencies.add_weighted(ages_s, events)
+        return latency
 
     def _hosts(self, window_s: float, names: Mapping[int, str]) -> tuple[Host, ...]:
         f, measured = self.flows, []
@@ -246,8 +228,9 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
         long + at_once,
         np.array([app.service[n].law == "by-value" for n in names]),
     )
+    clock = _clock(app, load, window_s)
     return Flows(
-        _clock(app, load, window_s),
+        clock,
         load.rates(),
         np.array([place[n] for n in topology.sources]),
         np.array([place[n] for n in topology.order]),
@@ -262,7 +245,13 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
         np.zeros((ops, hosts)),
         np.full(hosts, app.host_cores),
         np.zeros((ops, hosts)),
+        np.zeros((_rows(clock, window_s), flows.W_ROW)),
     )
+
+
+def _rows(clock: Array, window_s: float) -> int:
+    """Rows for a window, and as many again for pauses that cut its steps."""
+    return 64 + 2 * math.ceil(window_s / (clock[flows.BATCH_S] or clock[flows.STEP_S]))
 
 
 def _clock(app: App, load: Load, window_s: float) -> Array:

@@ -2,16 +2,17 @@
 
 It plans for the moment when what it asks for will work. Per step:
 
-1. The rate to be ready for then. With little history: between the expected rate and its upper
-   quantile, at the level that the measured share of events in time moves (``promise.level``); where
-   the target allows events to wait longer than capacity takes to come, what comes unseen is
-   nothing, and the expected rate is enough. With enough history: once in a slow window, rules are
-   replayed on the load as it came, and the cheapest that would have kept the promise decides
-   (``promise.rehearsal``); the level says how much lateness it may allow itself.
+1. The rate to be ready for then. With little history: between the expected rate (where capacity
+   comes at once, no more than the average of late) and its upper quantile, at the level that the
+   measured share of events in time moves (``promise.level``); where the target allows events to
+   wait longer than capacity takes to come, what comes unseen is nothing. With enough history: once
+   in a slow window, rules are replayed on the load as it came, and the cheapest that would have
+   kept the promise decides (``promise.rehearsal``); the level says how much lateness it may allow
+   itself.
 2. The least replicas whose waiting times keep the share at that rate (``promise.tail``).
-3. Never less than works off the queue that will be there when it works: with no lead time what is
-   due before the next plan (``promise.due``); what is on its way is not called off while a queue
-   lasts.
+3. Never less than works off the queue that will be there when it works; where capacity comes at
+   once, what is due before the next plan (``promise.due``). What is on its way is not called off
+   while a queue lasts.
 4. Without a rule, the cheapest way through the needs of the horizon (lead time and break-even
    time); what is idle stays until it has cost as much as stopping and starting it, unless a
    forecast that proved right sees no use for it in that time. A rule holds what it asked for as
@@ -32,7 +33,7 @@ from foretide.errors import InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Prices
 from foretide.plan.optimum import lead_windows, optimal_schedule, priced
-from foretide.plan.promise.due import due_work, stretch
+from foretide.plan.promise.due import UNEVEN, due_work, stretch
 from foretide.plan.promise.level import Level
 from foretide.plan.promise.limits import MAXIMUM, most_useful
 from foretide.plan.promise.measured import Measured, measure
@@ -66,6 +67,10 @@ ENOUGH = 40
 WARY, KNOWN = 0.4, 4.0
 """A rule learned from no lead time at all would ask for so much more; from KNOWN of them, for half
 of that.
+"""
+SETTLED = 8
+"""Windows over which the load is averaged where capacity comes at once: what comes beyond may wait,
+and is asked for when it is due.
 """
 
 
@@ -184,10 +189,11 @@ class Foretide:
             window_s, p = history.window_s, self.prices
             change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
             drain = self.drain_s(lead * window_s) / window_s
-            setting = Setting(lead, delay, allowed, change, self.usual, drain)
+            late = delay / self.slack
+            setting = Setting(lead, delay, allowed, change, self.usual, drain, late)
             work, busy = load * replicas_per_rate, rows * replicas_per_rate
             last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
-        wary = 1.0 + WARY * KNOWN / (KNOWN + len(load) / (lead + 1))
+        wary = 1.0 + (WARY * KNOWN / (KNOWN + len(load) / (lead + 1)) if lead else 0.0)
         rule = replace(last[2], margin=wary * last[2].margin)
         return rule, rule.rate(rows, lead)
 
@@ -290,6 +296,7 @@ class _Outlook:
         window_s, share = history.window_s, planner.share
         self.history, self.seen, self.lead, self.planner = history, seen, lead, planner
         self.lead_s = history.latest.lead_s
+        self.at_once = lead == 0 and not seen.batches
         service_s = np.nan_to_num(seen.service_s)
         through = seen.flow.spread(np.vstack([mean, upper]))
         self.mean, self.upper = through[: len(mean)], through[len(mean) :]
@@ -306,7 +313,8 @@ class _Outlook:
         if self.rule is None:
             shape = stretch(history.load(RECENT), self.delay, planner.quantile)
             high = np.maximum(self.mean, self.upper * shape)
-            self.rates = self.mean + self.caution * (high - self.mean)
+            self.rates = self._settled(load) * self.mean
+            self.rates += self.caution * (high - self.rates)
         else:
             self.rates = self.mean * (ahead / load)
         work = self.rates * service_s
@@ -319,6 +327,14 @@ class _Outlook:
             most = self._most_foreseen(visits) * service_s
             idle = self._for_promise(most, visits, spare_s, share)
             self.most_foreseen = np.where(spare > 0, np.inf, idle)
+
+    def _settled(self, load: float) -> float:
+        """The load to be ready for, over the forecast ``load``: where capacity comes at once, no
+        more than the average of late.
+        """
+        recent = self.history.load(SETTLED)
+        known = recent[np.isfinite(recent)]
+        return min(1.0, float(known.mean()) / load) if self.at_once and known.size else 1.0
 
     def _plan_backlog(self, topology: Topology, service_s: Array) -> Array:
         """``floor``, and where a queue is longer than usual now (``behind``); returns the replicas
@@ -337,9 +353,12 @@ class _Outlook:
             done_s = seen.running * lead_s + np.array(pending)
             queue_s = np.maximum(0.0, queue_s + coming_s - done_s)
         else:
-            due = due_work(seen.waiting, self.mean[0] * window_s, seen.arrived, self.delay)
+            coming, delay = self.mean[0] * window_s, UNEVEN * self.delay
+            due = due_work(seen.waiting, coming, seen.arrived, delay)
             late_s = due * service_s / window_s
         spare = np.maximum(0.0, queue_s - usual_s) / planner.drain_s(lead_s)
+        if self.at_once:  # what is due is enough
+            spare = np.zeros_like(spare)
         keeps = self.mean[lead] * service_s + spare
         due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
         most_busy = MOST_BUSY if seen.batches else 1.0

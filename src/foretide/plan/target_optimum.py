@@ -177,7 +177,7 @@ class _Table:
         p = self.prices
         money = np.array([p.replica_window, p.up, p.down, p.route, price, self.start])
         delay = self.delay * self.came.shape[1]
-        due, slope = _deadlines(self.came.astype(float).ravel(), delay)
+        due, slope = deadlines(self.came.astype(float).ravel(), delay)
         total, late, path = _solve(
             self.came,
             self.levels * self.grid,
@@ -219,7 +219,7 @@ def _search(table: _Table, allowed: float) -> TargetOptimum:
     return TargetOptimum(min(low, cost), cost, schedule)
 
 
-def _deadlines(came: Array, delay: float) -> tuple[Array, Array]:
+def deadlines(came: Array, delay: float) -> tuple[Array, Array]:
     """For every window and both of its parts (before and after the fraction of ``delay``): how much
     work is due at the part's start, counted from what came before the window (so <= 0), and how
     fast more falls due, per window.
@@ -246,7 +246,7 @@ def _late_part(d0: float, d1: float, length: float, slope: float) -> float:
 
 
 @inner
-def _late(due: Any, slope: Any, part: float, backlog: float, capacity: float) -> float:
+def late_work(due: Any, slope: Any, part: float, backlog: float, capacity: float) -> float:
     """Work that becomes late in a window that starts with ``backlog`` and serves ``capacity``."""
     d0 = due[0] + backlog
     d1 = d0 + (slope[0] - capacity) * part
@@ -315,7 +315,7 @@ def _serve(
             late, left = 0.0, b
             for i in range(pieces):
                 j = t * pieces + i
-                late += _late(due[j], slope[j], part, float(left), float(each))
+                late += late_work(due[j], slope[j], part, float(left), float(each))
                 left = max(0, left + came[t, i] - each)
             total = moved[n, b] + money[0] * levels[n] + money[4] * late
             left = min(left, room - 1)

@@ -9,6 +9,8 @@ import numpy as np
 from foretide.model import Array
 
 SPANS = (1, 2, 3, 5, 8, 13)
+UNEVEN = 0.85
+"""The part of a delay that is planned with: a window's work may come at its beginning."""
 
 
 def due_work(waiting: Array, coming: Array, last: Array, delay: float) -> Array:

@@ -2,8 +2,9 @@
 
 A rule asks for ``margin`` times an average of the load (or a forecast of it), never for less than
 it asked for in the lead time and ``hold`` windows before. The replay follows one queue as a fluid:
-what is asked for works ``lead`` windows later unless less is asked for meanwhile, what waits longer
-than ``delay`` windows is late, and a backlog that is due is asked for as the planner does. The rule
+what is asked for works ``lead`` windows later unless less is asked for meanwhile, work is served in
+order and is late when it is not done in time, whatever replicas there were when it came, and a
+backlog that is due is asked for as the planner does. The rule
 of least cost decides, where work beyond the late share that is allowed costs ``LATE`` times as much
 as doing it.
 
@@ -19,6 +20,8 @@ import numpy as np
 
 from foretide.jit import entry, inner
 from foretide.model import Array
+from foretide.plan.promise.due import UNEVEN
+from foretide.plan.target_optimum import deadlines, late_work
 
 SPEEDS = np.array([1.0, 0.6, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01])
 TRENDS = np.array([[0, 2], [1, 3], [2, 4]])
@@ -34,9 +37,10 @@ LATE = 40.0
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a replay needs to know: windows until capacity works and that events may wait, the share
-    of the work that may be late, replica-windows that a start or a stop costs, and how the planner
-    drains a queue: what is beyond ``usual`` times the delay within ``drain`` windows.
+    """What a replay needs to know: windows until capacity works and that the planner lets events
+    wait, the share of the work that may be late, replica-windows that a start or a stop costs, and
+    how the planner drains a queue: what is beyond ``usual`` times the delay within ``drain``
+    windows. Work is late after ``limit`` windows (None: after the delay).
     """
 
     lead: int
@@ -45,10 +49,17 @@ class Setting:
     change: float
     usual: float = 0.5
     drain: float = 1.5
+    limit: float | None = None
+
+    @property
+    def late_after(self) -> float:
+        return self.delay if self.limit is None else self.limit
 
     @property
     def numbers(self) -> Array:
-        return np.array([self.delay, self.allowed, self.change, self.usual, self.drain, LATE])
+        return np.array(
+            [self.delay, self.allowed, self.change, self.usual, self.drain, LATE, self.late_after]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,10 @@ def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rul
     True
     """
     holds = np.unique(np.round(np.array(HOLD_S) / window_s)).astype(np.int64)
-    member, hold, margin = _best(work, rows, holds, MARGINS, setting.lead, setting.numbers)
+    falls_due = deadlines(work, setting.late_after)
+    member, hold, margin = _best(
+        work, rows, holds, MARGINS, setting.lead, setting.numbers, *falls_due
+    )
     return Rule(int(member), int(hold), float(margin))
 
 
@@ -110,8 +124,8 @@ def replayed(
     >>> replayed(np.full(100, 7.5), np.full(100, 7.5), 0, 1.0, Setting(0, 0.8, 0.01, 3.75))
     (800.0, 0.0)
     """
-    lead, numbers = setting.lead, setting.numbers
-    cost, late = _replayed(work, row, hold, margin, lead, numbers)
+    falls_due = deadlines(work, setting.late_after)
+    cost, late = _replayed(work, row, hold, margin, setting.lead, setting.numbers, *falls_due)
     return float(cost), float(late / work.sum())
 
 
@@ -140,33 +154,25 @@ def _highest(values: Any, hold: int) -> Any:
 
 
 @inner
-def _late_share(before: float, after: float, limit: float) -> float:
-    """Share of a window's arrivals that meet a queue longer than the limit; it changes evenly."""
-    low, high = min(before, after), max(before, after)
-    if high <= limit:
-        return 0.0
-    return 1.0 if low >= limit else (high - limit) / (high - low)
-
-
-@inner
 def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> Any:
-    """Replicas for the backlog: with no lead time what is due in the next window; and what drains a
-    queue that is long when they work, beside what was asked for already.
+    """Replicas for the backlog: with no lead time what is due in the next window; else what drains
+    a queue that is long when they work, beside what was asked for already.
     """
-    due, coming, fewest = 0.0, 0.0, np.inf
+    if lead == 0:
+        return queue + expected * (1.0 - UNEVEN * numbers[0])
+    coming, fewest = 0.0, np.inf
     for j in range(lead, 0, -1):
         fewest = min(fewest, asked[j])
         coming += fewest
-    if lead > 0:
-        queue = max(0.0, queue + expected * lead - coming)
-    else:
-        due = queue + expected * (1.0 - numbers[0])
+    queue = max(0.0, queue + expected * lead - coming)
     beyond = queue - numbers[3] * numbers[0] * expected
-    return max(due, expected + beyond / numbers[4]) if beyond > 0.0 else due
+    return expected + beyond / numbers[4] if beyond > 0.0 else 0.0
 
 
 @inner
-def _replay(work: Any, row: Any, held: Any, margin: float, lead: int, numbers: Any) -> Any:
+def _replay(
+    work: Any, row: Any, held: Any, margin: float, lead: int, numbers: Any, due: Any, slope: Any
+) -> Any:
     """Cost and late work of one rule: a request works ``lead`` windows later, a lower one at once,
     but none is lower while a queue is long. Starts with what the first windows need, so that a rule
     is not judged by how it begins.
@@ -174,13 +180,13 @@ def _replay(work: Any, row: Any, held: Any, margin: float, lead: int, numbers: A
     first = max(1.0, np.ceil(work[: lead + 1].max() - 1e-9))
     asked = np.full(lead + 1, first)
     queue = late = cost = 0.0
-    last = first
+    last, part = first, numbers[6] - np.floor(numbers[6])
     for t in range(work.size):
         active = asked[0]
         for k in range(1, lead + 1):
             active = min(active, asked[k])
         before, queue = queue, max(0.0, queue + work[t] - active)
-        late += work[t] * _late_share(before, queue, numbers[0] * active)
+        late += late_work(due[t], slope[t], part, before, active)
         cost += active + numbers[2] * abs(active - last)
         last = active
         wanted = max(margin * held[t], _due(row[t], queue, asked, lead, numbers))
@@ -193,12 +199,23 @@ def _replay(work: Any, row: Any, held: Any, margin: float, lead: int, numbers: A
 
 
 @entry
-def _replayed(work: Any, row: Any, hold: int, margin: float, lead: int, numbers: Any) -> Any:
-    return _replay(work, row, _highest(row, lead + hold), margin, lead, numbers)
+def _replayed(
+    work: Any, row: Any, hold: int, margin: float, lead: int, numbers: Any, due: Any, slope: Any
+) -> Any:
+    return _replay(work, row, _highest(row, lead + hold), margin, lead, numbers, due, slope)
 
 
 @entry
-def _best(work: Any, rows: Any, holds: Any, margins: Any, lead: int, numbers: Any) -> Any:
+def _best(
+    work: Any,
+    rows: Any,
+    holds: Any,
+    margins: Any,
+    lead: int,
+    numbers: Any,
+    due: Any,
+    slope: Any,
+) -> Any:
     """Every rule once: the least of cost and price of lateness. More margin than makes half of the
     allowance is not tried.
     """
@@ -208,7 +225,7 @@ def _best(work: Any, rows: Any, holds: Any, margins: Any, lead: int, numbers: An
         for hold in holds:
             held = _highest(rows[i], lead + hold)
             for margin in margins:
-                cost, late = _replay(work, rows[i], held, margin, lead, numbers)
+                cost, late = _replay(work, rows[i], held, margin, lead, numbers, due, slope)
                 total = cost + numbers[5] * max(0.0, late - allowed)
                 if total < least:
                     least, found = total, (i, hold, margin)

@@ -251,7 +251,8 @@ def _new_flows(app: App, load: Load, grouping: Mapping[str, str], window_s: floa
 
 def _rows(clock: Array, window_s: float) -> int:
     """Rows for a window, and as many again for pauses that cut its steps."""
-    return 64 + 2 * math.ceil(window_s / (clock[flows.BATCH_S] or clock[flows.STEP_S]))
+    row_s = float(clock[flows.BATCH_S] or clock[flows.STEP_S])
+    return 64 + 2 * math.ceil(window_s / row_s)
 
 
 def _clock(app: App, load: Load, window_s: float) -> Array:

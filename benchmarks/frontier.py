@@ -9,6 +9,7 @@ replicas of the middle operator busy. Costs are over the least that keeps the pr
     python benchmarks/frontier.py ../shared/traces                     all loads, the systems below
     python benchmarks/frontier.py TRACES --loads taxi,ticks --systems foretide,ds2 --svg out.svg
     python benchmarks/frontier.py TRACES --loads "" --json rows.json   tables of what was measured
+    python benchmarks/frontier.py TRACES --loads ticks --engine events  every event, not a fluid
 
 ``bgelasor-basic`` is BGElasor with a fading average instead of its recurrent network, which takes
 an hour to train. The systems of FUGU place operators on hosts; this chain has none.
@@ -27,7 +28,7 @@ import numpy as np
 from foretide.apps.app import App, Service
 from foretide.figures.metrics import figures
 from foretide.load import Load, read_csv
-from foretide.sim.compare import Scenario, simulate
+from foretide.sim.compare import Engine, Scenario, simulate
 from foretide.systems import System, system
 from foretide.topology import Operator, Topology
 
@@ -99,11 +100,13 @@ def declared(name: str) -> System:
     return system(built_in, **changes)
 
 
-def measure(load: Load, systems: tuple[str, ...], leads_s: tuple[float, ...]) -> list[Row]:
+def measure(
+    load: Load, systems: tuple[str, ...], leads_s: tuple[float, ...], engine: Engine
+) -> list[Row]:
     rows: list[Row] = []
     name, least = load.name, None
     for lead_s in leads_s:
-        case = Scenario(chain(), load, WINDOW_S, engine="fluid", lead_s=lead_s)
+        case = Scenario(chain(), load, WINDOW_S, engine=engine, lead_s=lead_s)
         least = case.target_cost() if least is None else least
         for which in systems:
             found = figures(simulate(case, declared(which)))
@@ -156,13 +159,17 @@ def verdict(rows: list[Row]) -> str:
 
 
 def by_load(rows: list[Row]) -> str:
-    """Share at cost of foretide, a line per load; bold is what missed its goal."""
+    """Share at cost of foretide, a line per load; bold is what missed its goal. Costs are over the
+    bound; how many cases keep their goals over what clairvoyant-target cost with that lead time is
+    counted besides.
+    """
     ours = {(r["load"], r["lead_s"]): r for r in rows if r["system"] == "foretide"}
+    limit = {(r["load"], r["lead_s"]): r for r in rows if r["system"] == "clairvoyant-target"}
     lines = [
         "| `foretide` on | " + " | ".join(f"lead {lead_s:g} s" for lead_s in LEADS_S) + " |",
         "|---|" + "---|" * len(LEADS_S),
     ]
-    kept = 0
+    kept = near = 0
     for load in SMOOTH | OTHER:
         if not all((load, lead_s) in ours for lead_s in LEADS_S):
             continue
@@ -172,10 +179,15 @@ def by_load(rows: list[Row]) -> str:
             share, cost = float(str(mine["share"])), float(str(mine["cost"]))
             least, most = GOALS[lead_s][0 if load in SMOOTH else 1]
             kept += share >= least and cost <= most
+            over = float(str(limit[load, lead_s]["cost"])) if (load, lead_s) in limit else 1.0
+            near += share >= least and cost <= most * over
             bold = ["**" if missed else "" for missed in (share < least, cost > most)]
             cells.append(f"{bold[0]}{100 * share:.1f} %{bold[0]} at {bold[1]}{cost:.2f}{bold[1]}")
         lines.append(f"| {load}{' (smooth)' if load in SMOOTH else ''} | {' | '.join(cells)} |")
-    return "\n".join([*lines, "", f"Both goals are kept in {kept} of {len(ours)} cases."])
+    verdicts = f"Both goals are kept in {kept} of {len(ours)} cases"
+    if limit:
+        verdicts += f", in {near} over the cost of clairvoyant-target with the same lead time"
+    return "\n".join([*lines, "", f"{verdicts}."])
 
 
 def common_loads(rows: list[Row]) -> set[object]:
@@ -278,6 +290,7 @@ def main() -> None:
     parser.add_argument("--leads", default="0,10,60", help="seconds")
     parser.add_argument("--rows", type=int, default=ROWS, help="of each load")
     parser.add_argument("--skip", type=int, default=0, help="rows at the end to leave out")
+    parser.add_argument("--engine", choices=("fluid", "events"), default="fluid")
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--json", type=Path, help="read and extend the rows in this file")
     asked = parser.parse_args()
@@ -293,7 +306,7 @@ def main() -> None:
         if len(load.counts) < asked.rows:
             print(f"{name:20} has only {len(load.counts)} of {asked.rows} rows: left out")
             continue
-        found = measure(load, tuple(asked.systems.split(",")), leads_s)
+        found = measure(load, tuple(asked.systems.split(",")), leads_s, asked.engine)
         new = {(r["load"], r["lead_s"], r["system"]) for r in found}
         rows = [r for r in rows if (r["load"], r["lead_s"], r["system"]) not in new] + found
         if asked.json:

@@ -16,6 +16,7 @@ from foretide.load import Load
 from foretide.model import Forecast, Latency, Sample, Snapshot
 from foretide.plan import foretide as module
 from foretide.plan.foretide import BEYOND, ENOUGH, Foretide
+from foretide.plan.promise.due import UNEVEN
 from foretide.plan.promise.rehearsal import Rule, rehearse
 from foretide.sim.compare import Scenario, simulate
 from foretide.systems import SYSTEMS, system
@@ -71,6 +72,15 @@ def test_events_that_wait_are_worked_off_within_the_target() -> None:
     assert "1000 events wait" in plan.reasons["a"]
     quiet = Foretide().plan(ONE, seen(arrived=1.0, backlog=1000.0), steady(0.0))
     assert quiet.replicas["a"] > 1, "a queue is a reason to act when nothing new comes"
+
+
+def test_where_capacity_comes_at_once_a_burst_is_met_when_it_is_due() -> None:
+    """It neither follows a forecast that follows the burst, nor ends the queue before it is due."""
+    plan = Foretide().plan(ONE, seen(backlog=600.0), steady(300.0))
+    due = 600.0 + 300.0 * 5.0 * (1 - UNEVEN * 0.8 * (5 - 0.04) / 5)
+    assert plan.replicas["a"] == math.ceil(due * 0.04 / 5) < 300.0 * 0.04
+    later = Foretide().plan(ONE, seen(backlog=600.0, lead_s=10.0), steady(300.0))
+    assert later.replicas["a"] >= 300.0 * 0.04
 
 
 def test_a_lead_time_below_a_window_makes_no_queue() -> None:

@@ -1,13 +1,14 @@
 """Rules replayed on a load: against a replay in plain Python, and on loads with a known answer."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foretide.plan.promise.rehearsal import MARGINS, Rule, Setting, averages, rehearse
+from foretide.plan.promise.rehearsal import MARGINS, Rule, Setting, averages, rehearse, replayed
 
 
 def late_share(work: np.ndarray, rule: Rule, rows: np.ndarray, setting: Setting) -> float:
@@ -16,16 +17,29 @@ def late_share(work: np.ndarray, rule: Rule, rows: np.ndarray, setting: Setting)
     """
     lead, first = setting.lead, max(1, math.ceil(work[: setting.lead + 1].max() - 1e-9))
     asked = [first] * (lead + 1)
-    queue = late = 0.0
-    for t, came in enumerate(work):
-        active = min(asked[-lead - 1 :])
-        before, queue = queue, max(0.0, queue + came - active)
-        low, high = sorted((before, queue))
-        limit = setting.delay * active
-        if high > limit:
-            late += came * (1.0 if low >= limit else (high - limit) / (high - low))
+    active = []
+    for t in range(len(work)):
+        active.append(min(asked[-lead - 1 :]))
         asked.append(max(1, math.ceil(rule.rate(rows[:, : t + 1], lead) - 1e-9)))
-    return late / float(work.sum())
+    return late_in_order(work, active, setting.delay)
+
+
+def late_in_order(
+    work: np.ndarray, active: Sequence[float], delay: float, parts: int = 200
+) -> float:
+    """The share that is not done in time, part by part of every window: first in, first out."""
+    came = np.repeat(work / parts, parts)
+    could = np.concatenate([np.repeat(active, parts) / parts, np.zeros(3 * parts)])
+    done = np.zeros(len(could))
+    queue = 0.0
+    for i, capacity in enumerate(could):
+        queue += came[i] if i < len(came) else 0.0
+        done[i] = min(queue, capacity)
+        queue -= done[i]
+    finished = np.cumsum(done)
+    due = np.minimum(np.arange(len(came)) + round(delay * parts), len(could) - 1)
+    late = np.cumsum(came) > finished[due] + 1e-9
+    return float(came[late & (due < len(came))].sum() / work.sum())
 
 
 def noisy(windows: int, seed: int = 5) -> np.ndarray:
@@ -59,6 +73,23 @@ def test_the_rule_would_have_kept_the_promise_where_a_margin_can(seed: int, lead
     rule = rehearse(load, rows, setting, 5.0)
     assert rule.margin in MARGINS
     assert late_share(load, rule, rows, setting) <= 0.05
+
+
+@pytest.mark.parametrize("limit", [0.4, 0.8, 1.0, 1.3, 2.6])
+def test_work_is_late_when_it_is_not_done_in_time_whatever_ran_when_it_came(limit: float) -> None:
+    """A rule that asks for what comes, seven replicas at least, against the same in small parts."""
+    work = noisy(60)
+    row = np.full(60, 7.0)
+    setting = Setting(0, 0.0, 0.01, 3.75, limit=limit)
+    cost, late = replayed(work, row, 0, 1.0, setting)
+    # without a delay the backlog and all that is expected are due in the next window
+    active, queue = [math.ceil(work[0])], 0.0
+    for came in work:
+        queue = max(0.0, queue + came - active[-1])
+        active.append(math.ceil(queue + 7.0 - 1e-9))
+    assert late == pytest.approx(late_in_order(work, active[:-1], limit), abs=0.004)
+    changes = np.abs(np.diff(active[:-1])).sum()
+    assert cost == pytest.approx(sum(active[:-1]) + 3.75 * changes)
 
 
 def test_a_stricter_allowance_never_asks_for_less() -> None:

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,9 +75,11 @@ class Watch:
 
 
 def planned_run(
-    pipeline: Pipeline, scaler: System, master: str, folder: Path, most_s: float
+    pipeline: Pipeline, scaler: System, master: str, folder: Path, most_s: float, **options: Any
 ) -> tuple[list[int], list[Decision]]:
-    """(executors per window, decisions) of a run of ``most_s`` seconds at most."""
+    """(executors per window, decisions) of a run of ``most_s`` seconds at most; ``options`` are
+    those of LiveRun.
+    """
     placing = SETTINGS if scaler.places_operators else {}
     spark = session(pipeline.name, master, True, {**CLUSTER, **placing})
     pool = ExecutorPool(spark)
@@ -87,7 +90,9 @@ def planned_run(
             raise SystemExit("not in time: one executor")
         time.sleep(0.5)
     watch = Watch(scaler.places_operators)
-    live = LiveRun(pipeline, scaler, folder, "act", WINDOW_S, master=master, short_run=True)
+    live = LiveRun(
+        pipeline, scaler, folder, "act", WINDOW_S, master=master, short_run=True, **options
+    )
     live.go(watch, steps=int(most_s / WINDOW_S), spark=spark)
     spark.stop()
     return watch.executors, read(live.journal)[1]

@@ -71,6 +71,39 @@ def test_what_fugu_rl_learned_on_a_cluster_survives_a_restart(master: str, tmp_p
     assert again["visits"] > first["visits"], "the second run went on with the table of the first"
 
 
+def rises_and_falls(replicas: list[int]) -> bool:
+    return replicas[0] < max(replicas) > replicas[-1]
+
+
+def test_pa_sps_activates_replicas_of_its_pool(master: str, tmp_path: Path) -> None:
+    """Executors for all of the pool come at the start and stay; replicas come and go on them."""
+    seen = run("published_on_cluster.py", master, tmp_path / "run", "pa-sps")
+    assert rises_and_falls(seen["replicas"])
+    held = seen["executors"][len(seen["executors"]) // 4 :]
+    assert set(held) == {2}, "four replicas need two executors with two cores each"
+
+
+def test_bgelasor_forecasts_with_its_network_and_executors_follow(
+    master: str, tmp_path: Path
+) -> None:
+    seen = run("published_on_cluster.py", master, tmp_path / "run", "bgelasor")
+    assert seen["forecasts"][0] == ["work"], "a pretrained network forecasts in the first window"
+    assert rises_and_falls(seen["replicas"])
+    assert max(seen["executors"]) > 1
+    assert seen["executors"][-1] == 1
+
+
+def test_dabs_storm_changes_degrees_while_its_grouping_cycles(master: str, tmp_path: Path) -> None:
+    seen = run("published_on_cluster.py", master, tmp_path / "run", "dabs-storm")
+    assert rises_and_falls(seen["replicas"])
+    assert max(seen["executors"]) > 1
+    phases = seen["phases"]
+    assert phases[0] == "ROUND_ROBIN"
+    assert "RUN" in phases
+    assert "SEND_ALL" in phases[phases.index("RUN") :], "the sketches are asked for again"
+    assert 0 <= seen["dropped"] < seen["offered"], "losses by the timeout are counted"
+
+
 def test_state_moves_with_its_operator(master: str, tmp_path: Path) -> None:
     seen = run("state_on_cluster.py", master, tmp_path / "run")
     for executor, ran_on in seen["ran_on"]:

@@ -224,7 +224,6 @@ _BUILT_IN = (
         "Foretide",
         "foretide",
         forecaster="levels",
-        forecaster_constants={"prior": 0.15},
         cadence=Cadence(after_lead_s=Prices().break_even_s, lookback=300),
     ),
     System(

@@ -353,8 +353,8 @@ class _Outlook:
             done_s = seen.running * lead_s + np.array(pending)
             queue_s = np.maximum(0.0, queue_s + coming_s - done_s)
         else:
-            coming, delay = self.mean[0] * window_s, UNEVEN * self.delay
-            due = due_work(seen.waiting, coming, seen.arrived, delay)
+            delay = UNEVEN * self.delay if self.at_once else self.delay
+            due = due_work(seen.waiting, self.mean[0] * window_s, seen.arrived, delay)
             late_s = due * service_s / window_s
         spare = np.maximum(0.0, queue_s - usual_s) / planner.drain_s(lead_s)
         if self.at_once:  # what is due is enough

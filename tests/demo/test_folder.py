@@ -7,12 +7,15 @@ import pytest
 
 from foretide.demo.folder import MARKER, demo_folder
 from foretide.errors import InvalidConfig
+from foretide.learned import forecasts_path, learned_path
 
 
 def old_demo(folder: Path) -> Path:
     (folder / "pipeline").mkdir(parents=True)
     for name in (MARKER, "spark.log", "journal.jsonl", "tweets.sqlite", "pipeline/lock"):
         (folder / name).write_text("old")
+    for path in (learned_path, forecasts_path):  # or it goes on with what the older one learned
+        path(folder / "journal.jsonl", "any").write_text("old")
     return folder
 
 

@@ -18,6 +18,7 @@ MADE = (
     "pipeline",
     "journal.jsonl*",
     "learned-*.json*",
+    "learned-forecasts-*.npz*",
     "tweets.sqlite*",
     "spark.log",
     "driver.log",

@@ -10,6 +10,7 @@ replicas of the middle operator busy. Costs are over the least that keeps the pr
     python benchmarks/frontier.py TRACES --loads taxi,ticks --systems foretide,ds2 --svg out.svg
     python benchmarks/frontier.py TRACES --loads "" --json rows.json   tables of what was measured
     python benchmarks/frontier.py TRACES --loads ticks --engine events  every event, not a fluid
+    python benchmarks/frontier.py FOLDER --loads mine,other --systems foretide,ds2   FOLDER/mine.csv
 
 ``bgelasor-basic`` is BGElasor with a fading average instead of its recurrent network, which takes
 an hour to train. The systems of FUGU place operators on hosts; this chain has none.
@@ -88,7 +89,7 @@ def chain() -> App:
 
 def trace(folder: Path, name: str, rows: int = ROWS, skip: int = 0) -> Load:
     """The last rows of a recorded load, without the very last ``skip`` of them."""
-    found = read_csv(folder / f"{(SMOOTH | OTHER)[name]}.csv")
+    found = read_csv(folder / f"{(SMOOTH | OTHER).get(name, name)}.csv")
     counts = np.array(found.counts[: len(found.counts) - skip][-rows:])
     row_s = min(found.interval_s, 60.0)
     return Load(name, counts / counts.mean() * BUSY / SERVICE_S["work"] * row_s, row_s)
@@ -170,7 +171,7 @@ def by_load(rows: list[Row]) -> str:
         "|---|" + "---|" * len(LEADS_S),
     ]
     kept = near = 0
-    for load in SMOOTH | OTHER:
+    for load in dict.fromkeys([*SMOOTH, *OTHER, *(str(name) for name, _ in ours)]):
         if not all((load, lead_s) in ours for lead_s in LEADS_S):
             continue
         cells = []

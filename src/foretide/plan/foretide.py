@@ -33,7 +33,7 @@ from foretide.errors import InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Prices
 from foretide.plan.optimum import lead_windows, optimal_schedule, priced
-from foretide.plan.promise.due import UNEVEN, due_work, stretch
+from foretide.plan.promise.due import UNEVEN, carried, due_work, stretch
 from foretide.plan.promise.level import Level
 from foretide.plan.promise.limits import MAXIMUM, most_useful
 from foretide.plan.promise.measured import Measured, measure
@@ -64,9 +64,13 @@ IN_FLIGHT = 2
 """Windows whose events may still be on their way through the operators."""
 ENOUGH = 40
 """Windows beyond the lead time with which rules are replayed first."""
-WARY, KNOWN = 0.4, 4.0
+WARY, KNOWN = 0.4, 12.0
 """A rule learned from no lead time at all would ask for so much more; from KNOWN of them, for half
 of that.
+"""
+IN_BATCHES = 0.25
+"""The part of a delay that a queue may plan with in micro-batches: an event waits for the batch
+before its own and then for the whole of its own, and batches are longer at other operators too.
 """
 SETTLED = 8
 """Windows over which the load is averaged where capacity comes at once: what comes beyond may wait,
@@ -310,11 +314,18 @@ class _Outlook:
         self.caution = planner.level.value * unseen
         per_rate = float((visits * service_s).max())
         self.rule, ahead = planner.rule(history, per_rate, lead, self.delay, load)
+        self.beside = self.mean  # what is served while a queue is worked off
         if self.rule is None:
-            shape = stretch(history.load(RECENT), self.delay, planner.quantile)
-            high = np.maximum(self.mean, self.upper * shape)
+            shape, enough = stretch(history.load(RECENT), self.delay, planner.quantile)
+            burst = self.upper * shape
+            if np.isfinite(enough) and visits.any():
+                burst = np.minimum(burst, visits * enough)
+            high = np.maximum(self.mean, burst)
             self.rates = self._settled(load) * self.mean
             self.rates += self.caution * (high - self.rates)
+            if seen.batches:
+                self.rates[lead:] = carried(self.rates[lead:], IN_BATCHES * self.delay)
+                self.beside = self.rates
         else:
             self.rates = self.mean * (ahead / load)
         work = self.rates * service_s
@@ -343,7 +354,10 @@ class _Outlook:
         planner, seen, history, lead = self.planner, self.seen, self.history, self.lead
         window_s, lead_s = history.window_s, self.lead_s or 0.0
         queue_s = seen.waiting * service_s
-        usual_s = planner.usual * self.delay * window_s * self.rates[lead] * service_s
+        usual = planner.usual * self.delay * window_s * self.rates[lead]
+        if seen.batches:  # and what waits for its batch to begin
+            usual += seen.flow.spread((self.rates[lead] * np.nan_to_num(seen.interval_s))[None])[0]
+        usual_s = usual * service_s
         self.behind = np.full(len(queue_s), lead > 0) & (queue_s > usual_s)
         late_s = np.zeros_like(queue_s)
         if lead:
@@ -359,7 +373,7 @@ class _Outlook:
         spare = np.maximum(0.0, queue_s - usual_s) / planner.drain_s(lead_s)
         if self.at_once:  # what is due is enough
             spare = np.zeros_like(spare)
-        keeps = self.mean[lead] * service_s + spare
+        keeps = self.beside[lead] * service_s + spare
         due_busy = np.maximum(late_s, np.where(spare > 0, keeps, 0.0))
         most_busy = MOST_BUSY if seen.batches else 1.0
         self.floor = np.ceil(due_busy / most_busy * (1 - 1e-9))

@@ -9,6 +9,7 @@ import numpy as np
 from foretide.model import Array
 
 SPANS = (1, 2, 3, 5, 8, 13)
+FEW = 8.0
 UNEVEN = 0.85
 """The part of a delay that is planned with: a window's work may come at its beginning."""
 
@@ -32,27 +33,49 @@ def due_work(waiting: Array, coming: Array, last: Array, delay: float) -> Array:
 def stretched(rates: Array, delay: float) -> Array:
     """The constant capacity that would have kept each window's events within ``delay`` windows,
     from the bursts that end there: ``max over s of (sum of the last s windows) / (s + delay)``.
+    Before the first window the load counts as average.
 
-    >>> stretched(np.array([1.0, 1.0, 10.0, 1.0]), delay=1.0)
-    array([0.5       , 0.66666667, 5.        , 3.66666667])
+    >>> stretched(np.array([2.0, 2.0, 10.0, 2.0]), delay=1.0).round(2)
+    array([3.57, 3.43, 5.  , 4.  ])
     """
-    cumulated = np.concatenate([[0.0], np.cumsum(rates)])
-    end = np.arange(1, len(rates) + 1)
+    known = np.concatenate([np.full(SPANS[-1], rates.mean()), rates])
+    cumulated = np.concatenate([[0.0], np.cumsum(known)])
+    end = np.arange(SPANS[-1] + 1, len(cumulated))
     found = np.zeros(len(rates))
     for span in SPANS:
-        begin = np.maximum(end - span, 0)
-        found = np.maximum(found, (cumulated[end] - cumulated[begin]) / (span + delay))
+        found = np.maximum(found, (cumulated[end] - cumulated[end - span]) / (span + delay))
     return found
 
 
-def stretch(rates: Array, delay: float, quantile: float) -> float:
+def carried(rates: Array, delay: float) -> Array:
+    """Capacity for the coming windows (rows; columns are operators) with the lowest peak that keeps
+    what comes within ``delay`` windows: ``max over stretches of (sum of the windows) / (windows +
+    delay)``. What comes faster waits, and no window gets more than there is to do.
+
+    >>> carried(np.array([[1.0], [10.0], [1.0], [1.0]]), delay=1.0)[:, 0]
+    array([1., 5., 5., 2.])
+    """
+    cumulated = np.vstack([np.zeros_like(rates[:1]), np.cumsum(rates, axis=0)])
+    peak = np.zeros_like(rates[0])
+    for width in range(1, len(rates) + 1):
+        most = (cumulated[width:] - cumulated[:-width]).max(axis=0)
+        peak = np.maximum(peak, most / (width + delay))
+    waiting, found = np.zeros_like(peak), np.empty_like(rates)
+    for row, came in enumerate(rates):
+        waiting = waiting + came
+        found[row] = np.minimum(peak, waiting)
+        waiting = waiting - found[row]
+    return found
+
+
+def stretch(rates: Array, delay: float, quantile: float) -> tuple[float, float]:
     """How much of a high window's rate a constant capacity needs, since its events may wait: the
-    quantile of ``stretched`` over the quantile of the rates, between 0 and 1.
+    quantile of ``stretched`` over the quantile of the rates, between 0 and 1. And that capacity,
+    with a margin of ``FEW / windows`` for how little was seen; 1 and infinite before four windows.
     """
     known = rates[np.isfinite(rates)]
-    if len(known) < 4:
-        return 1.0
-    high = float(np.quantile(known, quantile))
+    high = float(np.quantile(known, quantile)) if len(known) >= 4 else 0.0
     if high <= 0:
-        return 1.0
-    return min(1.0, float(np.quantile(stretched(known, delay), quantile)) / high)
+        return 1.0, np.inf
+    enough = float(np.quantile(stretched(known, delay), quantile))
+    return min(1.0, enough / high), enough * (1.0 + FEW / len(known))

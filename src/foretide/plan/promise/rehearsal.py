@@ -1,12 +1,12 @@
 """Which rule would have kept the promise at the least cost? Rules replayed on the load as it came.
 
-A rule asks for ``margin`` times an average of the load (or a forecast of it), never for less than
-it asked for in the lead time and ``hold`` windows before. The replay follows one queue as a fluid:
-what is asked for works ``lead`` windows later unless less is asked for meanwhile, work is served in
-order and is late when it is not done in time, whatever replicas there were when it came, and a
-backlog that is due is asked for as the planner does. The rule
-of least cost decides, where work beyond the late share that is allowed costs ``LATE`` times as much
-as doing it.
+A rule asks for ``margin`` times an average of the load (or a forecast of it, or the higher of a
+quick average and the usual load), never for less than it asked for in the lead time and ``hold``
+windows before. The replay follows one queue as a fluid: what is asked for works ``lead`` windows
+later unless less is asked for meanwhile, work is served in order and is late when it is not done in
+time, whatever replicas there were when it came, and a backlog that is due is asked for as the
+planner does. The rule of least cost decides, where work beyond the late share that is allowed costs
+``LATE`` times as much as doing it.
 
 Pure arrays; work is in replicas that are busy. It knows nothing of topologies and targets.
 """
@@ -26,6 +26,12 @@ from foretide.plan.target_optimum import deadlines, late_work
 SPEEDS = np.array([1.0, 0.6, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01])
 TRENDS = np.array([[0, 2], [1, 3], [2, 4]])
 DAMPING = 0.9
+USUAL = np.array([0.01, 0.0025])
+ABOVE = (0.0, 1.0)
+""""The usual load" is an average at these speeds, plus so many standard deviations. A load that
+falls below it is expected back."""
+QUICK = (0, 2)
+"""Averages, by their place in SPEEDS, of which a rule takes the higher: it or the usual load."""
 MARGINS = np.array([1.0, 1.05, 1.1, 1.16, 1.22, 1.3, 1.4, 1.5, 1.65, 1.8, 2.0, 2.3, 2.6, 3.0])
 """Never less than the load: the replay is a fluid and knows no chance, by which a queue at full
 utilization grows.
@@ -81,8 +87,9 @@ class Rule:
 
 def averages(load: Array, lead: int, own: Array | None = None) -> Array:
     """Fading averages of the load at eight speeds, three of them with a damped trend to the window
-    in which capacity asked for then works, and ``own`` forecasts of that window where there are any
-    (NaN: none): one row each, every column from the windows up to it alone.
+    in which capacity asked for then works, quick ones that do not fall below the usual load, and
+    ``own`` forecasts of that window where there are any (NaN: none): one row each, every column
+    from the windows up to it alone.
 
     >>> averages(np.array([2.0, 4.0]), lead=0)[:, -1].round(2).tolist()[:3]
     [4.0, 3.43, 3.21]
@@ -95,9 +102,12 @@ def averages(load: Array, lead: int, own: Array | None = None) -> Array:
         np.maximum(faded[i] + (faded[i] - faded[j]) / (lags[j] - lags[i]) * reach, 0.0)
         for i, j in TRENDS
     ]
+    usual = _faded(values, USUAL)
+    spread = np.sqrt(np.maximum(_faded(values * values, USUAL) - usual * usual, 0.0))
+    floors = [np.maximum(faded[i], usual + k * spread) for i in QUICK for k in ABOVE]
     if own is None:
-        return np.vstack([faded, trends])
-    return np.vstack([faded, trends, np.where(np.isfinite(own), own, values)])
+        return np.vstack([faded, trends, *floors])
+    return np.vstack([faded, trends, *floors, np.where(np.isfinite(own), own, values)])
 
 
 def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rule:

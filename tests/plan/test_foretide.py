@@ -201,3 +201,18 @@ def test_idle_replicas_go_at_once_when_a_forecast_that_proved_right_sees_no_use_
         coming = (load,) * 16 if surprised else tuple(loads[i + 1 : i + 17])
         replicas = planner.plan(ONE, history, {"a": Forecast(coming, coming)}).replicas["a"]
     assert (replicas > 1) == stays
+
+
+def test_in_micro_batches_a_burst_that_may_wait_is_spread_and_a_long_one_is_not() -> None:
+    """An event takes 40 ms, batches come every second: 150 events/s keep six replicas busy."""
+    asked = {}
+    for windows in (1, 8):
+        history = History(ONE)
+        batch = {"batches": 5.0, "batch_s": 0.5}
+        sample = Sample(100.0, 100.0, 0.0, 1, busy_s=4.0, offered=100.0, **batch)
+        for i in range(1, 4):
+            history.append(Snapshot(5.0 * i, 5.0, {"a": sample}, lead_s=0.0))
+        coming = (150.0,) * windows + (20.0,) * (12 - windows)
+        plan = Foretide(15.0).plan(ONE, history, {"a": Forecast(coming, coming)})
+        asked[windows] = plan.replicas["a"]
+    assert asked[1] < 6 < asked[8]

@@ -57,6 +57,22 @@ def test_forecasts_of_its_own_are_a_row_and_holes_in_them_are_the_load() -> None
     assert averages(np.array([2.0, 4.0]), 0, own)[-1].tolist() == [2.0, 7.0]
 
 
+@pytest.mark.parametrize("seed", [0, 1, 4])
+def test_a_load_that_comes_back_after_a_low_costs_less_with_its_usual_level(seed: int) -> None:
+    """Minutes that differ by chance: the first eleven rows are averages and trends alone."""
+    minutes = np.maximum(1.0, np.random.default_rng(seed).normal(8.0, 2.5, 120))
+    load, lead = np.repeat(minutes, 12), 12
+    rows, setting = averages(load, lead), Setting(lead, 0.8, 0.02, 3.75)
+    cost, late = [], []
+    for known in (rows, rows[:11]):
+        rule = rehearse(load, known, setting, 5.0)
+        paid, missed = replayed(load, known[rule.member], rule.hold, rule.margin, setting)
+        cost.append(paid)
+        late.append(missed)
+    assert cost[0] < 0.985 * cost[1]
+    assert max(late) <= setting.allowed
+
+
 @pytest.mark.parametrize("lead", [0, 2, 12])
 def test_a_load_that_stays_needs_no_margin_at_any_lead_time(lead: int) -> None:
     load = np.full(120, 7.5)

@@ -5,8 +5,9 @@ It plans for the moment when what it asks for will work. Per step:
 1. The rate to be ready for then. With little history: between the expected rate (where capacity
    comes at once, no more than the average of late) and its upper quantile, at the level that the
    measured share of events in time moves (``promise.level``); where the target allows events to
-   wait longer than capacity takes to come, what comes unseen is nothing. With enough history: once
-   in a slow window, rules are replayed on the load as it came, and the cheapest that would have
+   wait longer than capacity takes to come, what comes unseen is nothing; in micro-batches a
+   foreseen burst is spread over what may wait (``promise.due``). With enough history: once in a
+   slow window, rules are replayed on the load as it came, and the cheapest that would have
    kept the promise decides (``promise.rehearsal``); the level says how much lateness it may allow
    itself.
 2. The least replicas whose waiting times keep the share at that rate (``promise.tail``).
@@ -314,7 +315,7 @@ class _Outlook:
         self.caution = planner.level.value * unseen
         per_rate = float((visits * service_s).max())
         self.rule, ahead = planner.rule(history, per_rate, lead, self.delay, load)
-        self.beside = self.mean  # what is served while a queue is worked off
+        self.beside = self.mean  # a burst that is spread is served as planned beside its queue
         if self.rule is None:
             shape, enough = stretch(history.load(RECENT), self.delay, planner.quantile)
             burst = self.upper * shape
@@ -355,7 +356,7 @@ class _Outlook:
         window_s, lead_s = history.window_s, self.lead_s or 0.0
         queue_s = seen.waiting * service_s
         usual = planner.usual * self.delay * window_s * self.rates[lead]
-        if seen.batches:  # and what waits for its batch to begin
+        if seen.batches:  # what waits for its batch to begin is no queue
             usual += seen.flow.spread((self.rates[lead] * np.nan_to_num(seen.interval_s))[None])[0]
         usual_s = usual * service_s
         self.behind = np.full(len(queue_s), lead > 0) & (queue_s > usual_s)

@@ -10,6 +10,9 @@ from foretide.model import Array
 
 SPANS = (1, 2, 3, 5, 8, 13)
 FEW = 8.0
+"""Windows after which twice what was enough so far is still allowed for: the next burst may be
+higher.
+"""
 UNEVEN = 0.85
 """The part of a delay that is planned with: a window's work may come at its beginning."""
 

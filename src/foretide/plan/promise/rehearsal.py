@@ -28,10 +28,11 @@ TRENDS = np.array([[0, 2], [1, 3], [2, 4]])
 DAMPING = 0.9
 USUAL = np.array([0.01, 0.0025])
 ABOVE = (0.0, 1.0)
-""""The usual load" is an average at these speeds, plus so many standard deviations. A load that
-falls below it is expected back."""
+"""The usual load is an average at these speeds plus so many standard deviations: many loads come
+back after a low, and what is given back then is missing a lead time later.
+"""
 QUICK = (0, 2)
-"""Averages, by their place in SPEEDS, of which a rule takes the higher: it or the usual load."""
+"""Places in SPEEDS of the averages that are not followed below the usual load."""
 MARGINS = np.array([1.0, 1.05, 1.1, 1.16, 1.22, 1.3, 1.4, 1.5, 1.65, 1.8, 2.0, 2.3, 2.6, 3.0])
 """Never less than the load: the replay is a fluid and knows no chance, by which a queue at full
 utilization grows.

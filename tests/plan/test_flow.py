@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from foretide.errors import Infeasible, NotReady
@@ -103,3 +104,20 @@ def test_in_a_loop_what_comes_back_is_added_to_the_forecast():
     h = history(t, {"a": {"b": 100.0}, "b": {"a": 20.0}})
     rates = expected_rates(t, h, {"a": Forecast((80.0,)), "b": Forecast((5.0,))})
     assert rates["a"].tolist() == pytest.approx([100.0])
+
+
+def test_what_is_left_after_a_time_waits_where_events_are_held_up() -> None:
+    names = Operator("in"), Operator("slow", ("in",)), Operator("out", ("slow",))
+    flow = Flow(Topology(names), {("in", "slow"): 2.0, ("slow", "out"): 0.5})
+    left = flow.left(np.array([4.0, 1.0, 0.0]), np.array([6.0, 0.0, 0.0]), np.array([10, 15, 10.0]))
+    assert left.tolist() == [0.0, 6.0, 0.0]
+
+
+def test_events_that_go_round_are_left_as_often_as_they_come_back() -> None:
+    """Half of what is done comes back: 8 events are 16 to do, and 12 can be done."""
+    loop = Topology((Operator("in"), Operator("again", ("in", "again"))))
+    flow = Flow(loop, {("in", "again"): 1.0, ("again", "again"): 0.5})
+    left = flow.left(np.zeros(2), np.array([8.0, 0.0]), np.array([20.0, 12.0]))
+    np.testing.assert_allclose(left, [0.0, 8.0 + 6.0 - 12.0])
+    done = flow.left(np.zeros(2), np.array([8.0, 0.0]), np.array([20.0, 20.0]))
+    np.testing.assert_allclose(done, [0.0, 0.0], atol=1e-4)

@@ -17,7 +17,7 @@ from foretide.model import Forecast, Latency, Sample, Snapshot
 from foretide.plan import foretide as module
 from foretide.plan.foretide import BEYOND, ENOUGH, Foretide
 from foretide.plan.promise.due import UNEVEN
-from foretide.plan.promise.rehearsal import Rule, rehearse
+from foretide.plan.promise.rehearsal import Rules, rehearse
 from foretide.sim.compare import Scenario, simulate
 from foretide.systems import SYSTEMS, system
 from foretide.topology import Operator, Topology
@@ -72,6 +72,18 @@ def test_events_that_wait_are_worked_off_within_the_target() -> None:
     assert "1000 events wait" in plan.reasons["a"]
     quiet = Foretide().plan(ONE, seen(arrived=1.0, backlog=1000.0), steady(0.0))
     assert quiet.replicas["a"] > 1, "a queue is a reason to act when nothing new comes"
+
+
+def test_a_queue_behind_a_slow_operator_is_planned_for_at_the_next_ones_too() -> None:
+    """The first keeps 125 of 150 events/s; what it releases later is more than the second does."""
+    topology = Topology((Operator("a", max_replicas=50), Operator("b", ("a",), max_replicas=50)))
+    history = History(topology)
+    first = Sample(750.0, 625.0, 500.0, 5, busy_s=25.0, offered=750.0, emitted={"b": 625.0})
+    second = Sample(625.0, 625.0, 0.0, 6, busy_s=25.0)
+    for i in range(1, 4):
+        history.append(Snapshot(5.0 * i, 5.0, {"a": first, "b": second}, lead_s=30.0))
+    replicas = Foretide().plan(topology, history, steady(150.0)).replicas
+    assert replicas["b"] == replicas["a"] > 6
 
 
 def test_where_capacity_comes_at_once_a_burst_is_met_when_it_is_due() -> None:
@@ -170,7 +182,7 @@ def test_rules_are_replayed_once_in_a_slow_window_and_a_backlog_is_met_in_the_ne
     replayed: list[float] = []
     history, planner = History(ONE), Foretide()
 
-    def counted(*case: Any) -> Rule:
+    def counted(*case: Any) -> Rules:
         replayed.append(history.now)
         return rehearse(*case)
 

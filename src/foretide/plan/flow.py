@@ -18,6 +18,9 @@ from foretide.model import Array, Forecast
 from foretide.plan.queueing import traffic
 from foretide.topology import Topology
 
+ROUNDS = 50
+"""How often events are followed round a loop."""
+
 
 @dataclass(frozen=True)
 class Flow:
@@ -89,6 +92,31 @@ class Flow:
                 if share:
                     reached[place[consumer]] += share * reached[place[name]]
         return np.asarray(reached.T)
+
+    def left(self, waiting: Array, entering: Array, could: Array) -> Array:
+        """Events that still wait at each operator after a time in which ``entering`` come from
+        outside and each could process ``could``: what waits behind a slow operator does not reach
+        the next ones. In the topology's order.
+
+        >>> from foretide.topology import Operator
+        >>> t = Topology((Operator("slow"), Operator("fast", ("slow",))))
+        >>> flow = Flow(t, {("slow", "fast"): 1.0})
+        >>> flow.left(np.array([5.0, 2.0]), np.array([10.0, 0.0]), np.array([9.0, 20.0]))
+        array([6., 0.])
+        """
+        place = {n: i for i, n in enumerate(self.topology.names)}
+        came, done = waiting + entering, np.zeros(len(place))
+        for _ in range(ROUNDS if self.topology.has_loop else 1):
+            before = done.copy()
+            for name in self.topology.order:
+                i = place[name]
+                more = min(came[i], could[i]) - done[i]
+                done[i] += more
+                for consumer in self.topology.successors(name) if more else ():
+                    came[place[consumer]] += self.selectivity.get((name, consumer), 0.0) * more
+            if np.allclose(done, before):
+                break
+        return np.asarray(came - done)
 
     def theta(self) -> dict[str, float]:
         """Share of the sources' events that reach each operator (PA-SPS, equation 5): 1 at a source

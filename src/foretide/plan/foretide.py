@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ from foretide.plan.promise.level import Level
 from foretide.plan.promise.limits import MAXIMUM, most_useful
 from foretide.plan.promise.measured import Measured, measure
 from foretide.plan.promise.pending import Pending
-from foretide.plan.promise.rehearsal import Rule, Setting, averages, rehearse
+from foretide.plan.promise.rehearsal import Rules, Setting, averages, rehearse
 from foretide.plan.promise.tail import MOST_BUSY, for_batches, for_tail
 from foretide.topology import Topology
 
@@ -59,16 +58,10 @@ SLOW_WINDOWS = 12
 """Rules are replayed once in SLOW_S, and not more often than once in so many windows."""
 REPLAYED = 1_500
 """Windows on which rules are replayed."""
-SLOW_DRAIN = 0.25
-"""A queue is worked off in no less than this part of the lead time."""
 IN_FLIGHT = 2
 """Windows whose events may still be on their way through the operators."""
 ENOUGH = 40
 """Windows beyond the lead time with which rules are replayed first."""
-WARY, KNOWN = 0.4, 12.0
-"""A rule learned from no lead time at all would ask for so much more; from KNOWN of them, for half
-of that.
-"""
 IN_BATCHES = 0.25
 """The part of a delay that a queue may plan with in micro-batches: an event waits for the batch
 before its own and then for the whole of its own, and batches are longer at other operators too.
@@ -110,7 +103,7 @@ class Foretide:
         self._pending = Pending()
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
-        self._rule: tuple[float, int, Rule] | None = None
+        self._rule: tuple[float, int, Rules] | None = None
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         latest = history.latest
@@ -146,12 +139,6 @@ class Foretide:
             )
         return Plan(replicas, reasons)
 
-    def drain_s(self, lead_s: float) -> float:
-        """Seconds in which a queue is worked off. After a long lead time its events are late
-        anyway, and a quick end would take many replicas for a short time.
-        """
-        return max(self.drain * self.target_s, SLOW_DRAIN * lead_s)
-
     def _rates(
         self,
         topology: Topology,
@@ -177,7 +164,7 @@ class Foretide:
 
     def rule(
         self, history: History, replicas_per_rate: float, lead: int, delay: float, mean: float
-    ) -> tuple[Rule | None, float]:
+    ) -> tuple[Rules | None, float]:
         """The rule that decides and the rate that it asks for, events/s of all sources; None while
         there is too little history. ``mean`` is the forecast of the window in which capacity asked
         for now works.
@@ -193,14 +180,12 @@ class Foretide:
             allowed = (1.0 - self.share) * min(1.25, max(0.1, 1.25 - 0.75 * self.level.value))
             window_s, p = history.window_s, self.prices
             change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
-            drain = self.drain_s(lead * window_s) / window_s
+            drain = self.drain * self.target_s / window_s
             late = delay / self.slack
             setting = Setting(lead, delay, allowed, change, self.usual, drain, late)
             work, busy = load * replicas_per_rate, rows * replicas_per_rate
             last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
-        wary = 1.0 + (WARY * KNOWN / (KNOWN + len(load) / (lead + 1)) if lead else 0.0)
-        rule = replace(last[2], margin=wary * last[2].margin)
-        return rule, rule.rate(rows, lead)
+        return last[2], last[2].rate(rows, lead)
 
     def surprise(self, history: History, lead: int) -> float | None:
         """How far the load rose above its forecasts lately, as a factor of at least 1; None until
@@ -305,6 +290,7 @@ class _Outlook:
         service_s = np.nan_to_num(seen.service_s)
         through = seen.flow.spread(np.vstack([mean, upper]))
         self.mean, self.upper = through[: len(mean)], through[len(mean) :]
+        self.outside = mean
         load = max(float(mean[lead].sum()), 1e-12)
         visits = self.mean[lead] / load
         spare_s = planner.target_s - float(visits @ service_s)
@@ -364,14 +350,17 @@ class _Outlook:
         if lead:
             until = history.now + lead_s
             pending = [planner._pending.done_by(n, history.now, until) for n in topology.names]
-            coming_s = self.mean[:lead].mean(axis=0) * lead_s * service_s
-            done_s = seen.running * lead_s + np.array(pending)
-            queue_s = np.maximum(0.0, queue_s + coming_s - done_s)
+            could_s = seen.running * lead_s + np.array(pending)
+            with np.errstate(divide="ignore"):
+                could = np.where(service_s > 0, could_s / service_s, np.inf)
+            coming = self.outside[:lead].mean(axis=0) * lead_s
+            left = seen.flow.left(seen.backlog, coming, could)
+            queue_s = seen.flow.spread(left[None])[0] * service_s
         else:
             delay = UNEVEN * self.delay if self.at_once else self.delay
             due = due_work(seen.waiting, self.mean[0] * window_s, seen.arrived, delay)
             late_s = due * service_s / window_s
-        spare = np.maximum(0.0, queue_s - usual_s) / planner.drain_s(lead_s)
+        spare = np.maximum(0.0, queue_s - usual_s) / (planner.drain * planner.target_s)
         if self.at_once:  # what is due is enough
             spare = np.zeros_like(spare)
         keeps = self.beside[lead] * service_s + spare
@@ -417,7 +406,7 @@ class _Outlook:
             f"{self.rates[self.lead, i]:.1f} events/s"
         )
         if self.rule is not None:
-            text += f", {self.rule.margin:.2g} x the load, which kept the promise at the least cost"
+            text += ", as the rules ask that kept the promise at the least cost so far"
         waiting = self.seen.waiting[i]
         if self.floor[i] > self.need[0, i]:
             text += f"; {waiting:.0f} events wait and are due: {int(self.floor[i])} replicas"

@@ -20,14 +20,15 @@ LAST = 10
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """One step's measurements. ``service_s`` is NaN for an operator that has never worked, and so
-    are ``interval_s`` and ``fixed_s`` where no batches are measured. ``waiting`` are events that
-    queue for an operator, its own and what upstream will send it.
+    are ``interval_s`` and ``fixed_s`` where no batches are measured. ``backlog`` are events that
+    queue at an operator, ``waiting`` those and what upstream will send it.
     """
 
     flow: Flow
     running: Array
     service_s: Array
     scale_s: Array
+    backlog: Array
     waiting: Array
     arrived: Array
     interval_s: Array
@@ -50,7 +51,7 @@ def measure(topology: Topology, history: History) -> Measured:
                 f"operator '{name}' has not processed an event yet: its service time is unknown"
             )
     service_s = np.array([np.nan if s is None else s for s in service])
-    waiting = flow.through({n: x.backlog for n, x in zip(names, samples, strict=True)})
+    backlog = np.array([float(x.backlog) for x in samples])
     vary = np.array([variability(x.scv_arrival, x.scv_service) for x in samples])
     batches = np.array([_batch(history, n) for n in names])
     return Measured(
@@ -58,7 +59,8 @@ def measure(topology: Topology, history: History) -> Measured:
         np.array([float(max(1, x.replicas)) for x in samples]),
         service_s,
         np.nan_to_num(service_s) * vary,
-        np.array([waiting[n] for n in names]),
+        backlog,
+        flow.spread(backlog[None])[0],
         np.array([x.arrived for x in samples]),
         batches[:, 0],
         batches[:, 1],

@@ -5,8 +5,10 @@ quick average and the usual load), never for less than it asked for in the lead 
 windows before. The replay follows one queue as a fluid: what is asked for works ``lead`` windows
 later unless less is asked for meanwhile, work is served in order and is late when it is not done in
 time, whatever replicas there were when it came, and a backlog that is due is asked for as the
-planner does. The rule of least cost decides, where work beyond the late share that is allowed costs
-``LATE`` times as much as doing it.
+planner does. Work beyond the late share that is allowed costs ``LATE`` times as much as doing it.
+
+Rules whose costs differ little are not told apart by what was seen: all of them decide, each by how
+little more than the least it would have cost, and the more was seen, the fewer count.
 
 Pure arrays; work is in replicas that are busy. It knows nothing of topologies and targets.
 """
@@ -38,8 +40,12 @@ MARGINS = np.array([1.0, 1.05, 1.1, 1.16, 1.22, 1.3, 1.4, 1.5, 1.65, 1.8, 2.0, 2
 utilization grows.
 """
 HOLD_S = (0.0, 20.0, 60.0, 120.0)
-LATE = 40.0
+LATE = 15.0
 """Price of late work beyond what is allowed, in multiples of what doing it costs."""
+UNSURE, SURE = 0.12, 30.0
+"""The relative cost beyond the least at which a rule counts 1/e as much as the best: with nothing
+seen, and the lead times seen after which it is half of that.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +75,24 @@ class Setting:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Ask for ``margin`` times row ``member`` of ``averages``, the highest of ``hold`` windows."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Rules:
+    """Rules that decide together. ``weights`` has a row per average and a column per hold, summed
+    over the margins: how much that rule counts times its margin.
+    """
 
-    member: int
-    hold: int
-    margin: float
+    weights: Array
+    holds: tuple[int, ...]
 
     def rate(self, rows: Array, lead: int) -> float:
-        """What the rule asks for now.
+        """What the rules ask for now, the mean of all by how much they count.
 
-        >>> Rule(0, hold=1, margin=1.5).rate(np.array([[1.0, 4.0, 2.0, 2.0]]), lead=1)
-        6.0
+        >>> half = Rules(np.array([[0.75, 0.75]]), holds=(0, 1))
+        >>> half.rate(np.array([[1.0, 4.0, 2.0, 2.0]]), lead=1)
+        4.5
         """
-        return self.margin * float(rows[self.member, -(lead + self.hold + 1) :].max())
+        held = [rows[:, -(lead + hold + 1) :].max(axis=1) for hold in self.holds]
+        return float((self.weights * np.array(held).T).sum())
 
 
 def averages(load: Array, lead: int, own: Array | None = None) -> Array:
@@ -111,20 +120,22 @@ def averages(load: Array, lead: int, own: Array | None = None) -> Array:
     return np.vstack([faded, trends, *floors, np.where(np.isfinite(own), own, values)])
 
 
-def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rule:
-    """The rule of least cost on ``work``, which ``rows`` are averages of.
+def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rules:
+    """The rules of least cost on ``work``, which ``rows`` are averages of.
 
-    # a load that stays needs no margin, whatever the lead time
-    >>> flat = np.full(100, 7.5)
-    >>> rehearse(flat, averages(flat, 12), Setting(12, 0.8, 0.01, 3.75), 5.0).margin <= 1.05
+    # a load that stays needs little margin, whatever the lead time
+    >>> flat = np.full(600, 7.5)
+    >>> rows = averages(flat, 12)
+    >>> rehearse(flat, rows, Setting(12, 0.8, 0.01, 3.75), 5.0).rate(rows, 12) < 8.0
     True
     """
     holds = np.unique(np.round(np.array(HOLD_S) / window_s)).astype(np.int64)
     falls_due = deadlines(work, setting.late_after)
-    member, hold, margin = _best(
-        work, rows, holds, MARGINS, setting.lead, setting.numbers, *falls_due
-    )
-    return Rule(int(member), int(hold), float(margin))
+    costs = _costs(work, rows, holds, MARGINS, setting.lead, setting.numbers, *falls_due)
+    seen = len(work) / (setting.lead + 1)
+    unsure = UNSURE * SURE / (SURE + seen)
+    counts = np.exp((1.0 - costs / costs.min()) / unsure)
+    return Rules(counts @ MARGINS / counts.sum(), tuple(holds.tolist()))
 
 
 def replayed(
@@ -217,7 +228,7 @@ def _replayed(
 
 
 @entry
-def _best(
+def _costs(
     work: Any,
     rows: Any,
     holds: Any,
@@ -227,19 +238,13 @@ def _best(
     due: Any,
     slope: Any,
 ) -> Any:
-    """Every rule once: the least of cost and price of lateness. More margin than makes half of the
-    allowance is not tried.
-    """
+    """What every rule costs, lateness beyond the allowance included, by average, hold, margin."""
     allowed = numbers[1] * work.sum()
-    least, found = np.inf, (0, 0, 1.0)
+    costs = np.empty((rows.shape[0], holds.size, margins.size))
     for i in range(rows.shape[0]):
-        for hold in holds:
-            held = _highest(rows[i], lead + hold)
-            for margin in margins:
-                cost, late = _replay(work, rows[i], held, margin, lead, numbers, due, slope)
-                total = cost + numbers[5] * max(0.0, late - allowed)
-                if total < least:
-                    least, found = total, (i, hold, margin)
-                if late <= 0.5 * allowed and margin > 1.0:
-                    break
-    return found
+        for j in range(holds.size):
+            held = _highest(rows[i], lead + holds[j])
+            for k in range(margins.size):
+                cost, late = _replay(work, rows[i], held, margins[k], lead, numbers, due, slope)
+                costs[i, j, k] = cost + numbers[5] * max(0.0, late - allowed)
+    return costs

@@ -114,7 +114,7 @@ def step_s(operators: int, windows: int, replay: bool = False) -> float:
     def once() -> None:
         history: History = loop.history
         if replay:
-            loop.planner._rule = None  # type: ignore[attr-defined]
+            loop.planner.experience._rules = None  # type: ignore[attr-defined]
         loop.planner.plan(tree.topology, history, loop._forecast(beat.horizon))
 
     return best_s(once, 3)

@@ -14,9 +14,10 @@ from foretide.figures.metrics import figures
 from foretide.history import History
 from foretide.load import Load
 from foretide.model import Forecast, Latency, Sample, Snapshot
-from foretide.plan import foretide as module
-from foretide.plan.foretide import BEYOND, ENOUGH, Foretide
+from foretide.plan.foretide import BEYOND, Foretide
+from foretide.plan.promise import experience
 from foretide.plan.promise.due import UNEVEN
+from foretide.plan.promise.experience import ENOUGH
 from foretide.plan.promise.rehearsal import Rules, rehearse
 from foretide.sim.compare import Scenario, simulate
 from foretide.systems import SYSTEMS, system
@@ -186,7 +187,7 @@ def test_rules_are_replayed_once_in_a_slow_window_and_a_backlog_is_met_in_the_ne
         replayed.append(history.now)
         return rehearse(*case)
 
-    monkeypatch.setattr(module, "rehearse", counted)
+    monkeypatch.setattr(experience, "rehearse", counted)
     sample = Sample(500.0, 500.0, 0.0, 5, busy_s=20.0, offered=500.0)
     asked = []
     for i in range(1, ENOUGH + 50):

@@ -34,34 +34,20 @@ from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Prices
 from foretide.plan.optimum import lead_windows, optimal_schedule, priced
 from foretide.plan.promise.due import UNEVEN, carried, due_work, stretch
+from foretide.plan.promise.experience import MEMORY, RECENT, TICK_S, Experience, Horizon
 from foretide.plan.promise.level import Level
 from foretide.plan.promise.limits import MAXIMUM, most_useful
 from foretide.plan.promise.measured import Measured, measure
 from foretide.plan.promise.pending import Pending
-from foretide.plan.promise.rehearsal import Rules, Setting, averages, rehearse
 from foretide.plan.promise.tail import MOST_BUSY, for_batches, for_tail
 from foretide.topology import Topology
 
-MEMORY = 4.0
-"""Break-even times over which it is counted how often a replica was needed."""
-TICK_S = 1e-3
-"""Instants nearer than this are the same: a double holds UTC seconds to less than a microsecond."""
 BEYOND = 1.25
 """The highest level: beyond the forecast's upper quantile by a quarter of its distance from the
 mean.
 """
-RECENT = 300
-"""Windows from which the shape of bursts is taken."""
-SLOW_S = 60.0
-"""The slow window: rules are replayed once in it."""
-SLOW_WINDOWS = 12
-"""Rules are replayed once in SLOW_S, and not more often than once in so many windows."""
-REPLAYED = 1_500
-"""Windows on which rules are replayed."""
 IN_FLIGHT = 2
 """Windows whose events may still be on their way through the operators."""
-ENOUGH = 40
-"""Windows beyond the lead time with which rules are replayed first."""
 IN_BATCHES = 0.25
 """The part of a delay that a queue may plan with in micro-batches: an event waits for the batch
 before its own and then for the whole of its own, and batches are longer at other operators too.
@@ -102,8 +88,7 @@ class Foretide:
         self.level = Level(share, most=BEYOND)
         self._pending = Pending()
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
-        self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
-        self._rule: tuple[float, int, Rules] | None = None
+        self.experience = Experience(share, self.prices, slack, usual, drain * target_s)
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         latest = history.latest
@@ -117,7 +102,7 @@ class Foretide:
         wanted = np.maximum(outlook.need[0], outlook.floor)
         asked = seen.running + coming
         held = np.maximum(wanted, np.where(outlook.behind, asked, 0.0))
-        if outlook.rule is None:
+        if not outlook.learned:
             held = self._held(history, held, outlook, asked)
         replicas, reasons = {}, {}
         for i, name in enumerate(topology.names):
@@ -162,54 +147,6 @@ class Foretide:
             upper[:, place[name]] = _filled(high, steps)
         return mean, upper
 
-    def rule(
-        self, history: History, replicas_per_rate: float, lead: int, delay: float, mean: float
-    ) -> tuple[Rules | None, float]:
-        """The rule that decides and the rate that it asks for, events/s of all sources; None while
-        there is too little history. ``mean`` is the forecast of the window in which capacity asked
-        for now works.
-        """
-        self._foreseen.append((history.now, mean))
-        load = _without_holes(history.load(REPLAYED))
-        if len(load) < ENOUGH + lead or replicas_per_rate <= 0:
-            return None, mean
-        rows = averages(load, lead, self._own(history, len(load)))
-        last = self._rule
-        slow_s = max(SLOW_S, SLOW_WINDOWS * history.window_s)
-        if last is None or last[1] != lead or history.now >= last[0] + slow_s - TICK_S:
-            allowed = (1.0 - self.share) * min(1.25, max(0.1, 1.25 - 0.75 * self.level.value))
-            window_s, p = history.window_s, self.prices
-            change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
-            drain = self.drain * self.target_s / window_s
-            late = delay / self.slack
-            setting = Setting(lead, delay, allowed, change, self.usual, drain, late)
-            work, busy = load * replicas_per_rate, rows * replicas_per_rate
-            last = self._rule = (history.now, lead, rehearse(work, busy, setting, window_s))
-        return last[2], last[2].rate(rows, lead)
-
-    def surprise(self, history: History, lead: int) -> float | None:
-        """How far the load rose above its forecasts lately, as a factor of at least 1; None until
-        forecasts of a break-even time met their windows.
-        """
-        window_s, keep_s = history.window_s, self.prices.break_even_s
-        since, load = history.now - MEMORY * keep_s - TICK_S, history.load(RECENT)
-        met = [(made + (lead + 1) * window_s, expected) for made, expected in self._foreseen]
-        factors = [
-            load[-1 - back] / max(expected, 1e-12)
-            for at, expected in met
-            if at >= since and 0 <= (back := round((history.now - at) / window_s)) < len(load)
-        ]
-        known = [f for f in factors if np.isfinite(f)]
-        return max(1.0, *known) if known and len(known) * window_s >= keep_s else None
-
-    def _own(self, history: History, windows: int) -> Array:
-        """The forecasts made at the end of each of the last windows; NaN where there was none."""
-        made = np.array(self._foreseen)
-        back = np.round((history.now - made[:, 0]) / history.window_s).astype(np.int64)
-        own, known = np.full(windows, np.nan), back < windows
-        own[windows - 1 - back[known]] = made[known, 1]
-        return own
-
     def _held(self, history: History, wanted: Array, outlook: _Outlook, asked: Array) -> Array:
         """Replicas after the price of changes: the cheapest way through the horizon, and idle ones
         stay until they have cost as much as a restart.
@@ -253,15 +190,6 @@ class Foretide:
             self._wanted.append((float(at), np.array(wanted, dtype=float)))
 
 
-def _without_holes(values: Array) -> Array:
-    """Windows that were not measured get the value before them; none before the first measured."""
-    known = np.flatnonzero(np.isfinite(values))
-    if not known.size:
-        return values[:0]
-    last = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), 0))
-    return np.asarray(values[last][known[0] :])
-
-
 def _filled(values: Array, steps: int) -> Array:
     """The first ``steps`` values, the last one repeated where there are fewer."""
     return np.concatenate([values[:steps], np.full(max(0, steps - len(values)), values[-1])])
@@ -300,9 +228,11 @@ class _Outlook:
         unseen = min(1.0, max(0.0, lead + 1 - self.delay))
         self.caution = planner.level.value * unseen
         per_rate = float((visits * service_s).max())
-        self.rule, ahead = planner.rule(history, per_rate, lead, self.delay, load)
+        horizon = Horizon(lead, self.delay, per_rate, load)
+        ahead = planner.experience.rate(history, horizon, planner.level.value)
+        self.learned = ahead is not None
         self.beside = self.mean  # a burst that is spread is served as planned beside its queue
-        if self.rule is None:
+        if ahead is None:
             shape, enough = stretch(history.load(RECENT), self.delay, planner.quantile)
             burst = self.upper * shape
             if np.isfinite(enough) and visits.any():
@@ -321,7 +251,7 @@ class _Outlook:
         self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
         spare = self._plan_backlog(topology, service_s)
         self.most_foreseen = np.full(len(service_s), np.inf)
-        if self.rule is None:
+        if ahead is None:
             most = self._most_foreseen(visits) * service_s
             idle = self._for_promise(most, visits, spare_s, share)
             self.most_foreseen = np.where(spare > 0, np.inf, idle)
@@ -375,7 +305,7 @@ class _Outlook:
         forecasts are proven, what was seen lately.
         """
         planner, history, lead = self.planner, self.history, self.lead
-        surprise = planner.surprise(history, lead)
+        surprise = planner.experience.surprise(history, lead)
         memory_s = MEMORY * planner.prices.break_even_s if surprise is None else 0.0
         seen = np.nan_to_num(history.load(IN_FLIGHT + int(memory_s / history.window_s))).max()
         expected = self.upper if surprise is None else self.mean * surprise
@@ -405,7 +335,7 @@ class _Outlook:
             f"{100 * self.planner.share:g} % within {self.planner.target_s:g} s at "
             f"{self.rates[self.lead, i]:.1f} events/s"
         )
-        if self.rule is not None:
+        if self.learned:
             text += ", as the rules ask that kept the promise at the least cost so far"
         waiting = self.seen.waiting[i]
         if self.floor[i] > self.need[0, i]:

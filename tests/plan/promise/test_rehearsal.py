@@ -21,8 +21,8 @@ from foretide.plan.promise.rehearsal import (
 
 
 def late_share(work: np.ndarray, rules: Rules, rows: np.ndarray, setting: Setting) -> float:
-    """The rules without their answer to a backlog, written plainly: a request works ``lead`` windows
-    later if nothing less was asked for meanwhile.
+    """The rules without their answer to a backlog, written plainly: a request works ``lead``
+    windows later if nothing less was asked for meanwhile.
     """
     lead, first = setting.lead, max(1, math.ceil(work[: setting.lead + 1].max() - 1e-9))
     asked = [first] * (lead + 1)

@@ -1,0 +1,114 @@
+"""What the load so far teaches: which rules would have kept the promise, and how far the load rose
+above its forecasts. Owns when rules are replayed; what they are is ``promise.rehearsal``'s.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from foretide.history import History
+from foretide.model import Array, Prices
+from foretide.plan.promise.rehearsal import Rules, Setting, averages, rehearse
+
+MEMORY = 4.0
+"""Break-even times over which it is counted how often a replica was needed."""
+TICK_S = 1e-3
+"""Instants nearer than this are the same: a double holds UTC seconds to less than a microsecond."""
+RECENT = 300
+"""Windows from which the shape of bursts is taken."""
+SLOW_S = 60.0
+"""The slow window: rules are replayed once in it."""
+SLOW_WINDOWS = 12
+"""Rules are replayed once in SLOW_S, and not more often than once in so many windows."""
+REPLAYED = 1_500
+"""Windows on which rules are replayed."""
+ENOUGH = 40
+"""Windows beyond the lead time with which rules are replayed first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The window in which capacity asked for now works: ``lead`` windows from now. Events may wait
+    ``delay`` windows, an event/s keeps ``per_rate`` replicas of the busiest operator busy, and
+    ``load`` events/s are expected.
+    """
+
+    lead: int
+    delay: float
+    per_rate: float
+    load: float
+
+
+class Experience:
+    """Rules for ``share`` of the events in time at the least cost by ``prices``; the rest is how
+    the planner lets events wait and works off a queue (see ``Foretide``).
+    """
+
+    def __init__(
+        self, share: float, prices: Prices, slack: float, usual: float, drain_s: float
+    ) -> None:
+        self.share, self.prices, self.slack = share, prices, slack
+        self.usual, self.drain_s = usual, drain_s
+        self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
+        self._rules: tuple[float, int, Rules] | None = None
+
+    def rate(self, history: History, horizon: Horizon, level: float) -> float | None:
+        """Events/s of all sources that the rules ask for; None while there is too little history.
+        The level says how much lateness they may allow themselves.
+        """
+        self._foreseen.append((history.now, horizon.load))
+        lead, load = horizon.lead, _without_holes(history.load(REPLAYED))
+        if len(load) < ENOUGH + lead or horizon.per_rate <= 0:
+            return None
+        rows = averages(load, lead, self._own(history, len(load)))
+        last, window_s = self._rules, history.window_s
+        slow_s = max(SLOW_S, SLOW_WINDOWS * window_s)
+        if last is None or last[1] != lead or history.now >= last[0] + slow_s - TICK_S:
+            busy = horizon.per_rate
+            setting = self._setting(horizon, window_s, level)
+            rules = rehearse(load * busy, rows * busy, setting, window_s)
+            last = self._rules = history.now, lead, rules
+        return last[2].rate(rows, lead)
+
+    def _setting(self, horizon: Horizon, window_s: float, level: float) -> Setting:
+        allowed = (1.0 - self.share) * min(1.25, max(0.1, 1.25 - 0.75 * level))
+        p = self.prices
+        change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
+        delay, drain = horizon.delay, self.drain_s / window_s
+        late = delay / self.slack
+        return Setting(horizon.lead, delay, allowed, change, self.usual, drain, late)
+
+    def surprise(self, history: History, lead: int) -> float | None:
+        """How far the load rose above its forecasts lately, as a factor of at least 1; None until
+        forecasts of a break-even time met their windows.
+        """
+        window_s, keep_s = history.window_s, self.prices.break_even_s
+        since, load = history.now - MEMORY * keep_s - TICK_S, history.load(RECENT)
+        met = [(made + (lead + 1) * window_s, expected) for made, expected in self._foreseen]
+        factors = [
+            load[-1 - back] / max(expected, 1e-12)
+            for at, expected in met
+            if at >= since and 0 <= (back := round((history.now - at) / window_s)) < len(load)
+        ]
+        known = [f for f in factors if np.isfinite(f)]
+        return max(1.0, *known) if known and len(known) * window_s >= keep_s else None
+
+    def _own(self, history: History, windows: int) -> Array:
+        """The forecasts made at the end of each of the last windows; NaN where there was none."""
+        made = np.array(self._foreseen)
+        back = np.round((history.now - made[:, 0]) / history.window_s).astype(np.int64)
+        own, known = np.full(windows, np.nan), back < windows
+        own[windows - 1 - back[known]] = made[known, 1]
+        return own
+
+
+def _without_holes(values: Array) -> Array:
+    """Windows that were not measured get the value before them; none before the first measured."""
+    known = np.flatnonzero(np.isfinite(values))
+    if not known.size:
+        return values[:0]
+    last = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), 0))
+    return np.asarray(values[last][known[0] :])

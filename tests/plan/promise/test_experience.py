@@ -1,0 +1,54 @@
+"""What the load so far teaches: from which window on, across holes, and against its forecasts."""
+
+import math
+
+import pytest
+
+from foretide.history import History
+from foretide.model import Prices, Sample, Snapshot
+from foretide.plan.promise.experience import ENOUGH, Experience, Horizon
+from foretide.topology import Operator, Topology
+
+ONE = Topology((Operator("a"),))
+
+
+def experience() -> Experience:
+    return Experience(0.99, Prices(), slack=0.8, usual=0.5, drain_s=7.5)
+
+
+def follow(
+    rates: list[float], lead: int = 2, foreseen: float | None = None
+) -> tuple[list[float | None], Experience, History]:
+    """What is asked for after each window of 5 s; NaN is a window that was not measured."""
+    learned, history, asked = experience(), History(ONE), []
+    for i, rate in enumerate(rates):
+        if math.isnan(rate):
+            continue
+        count = 5.0 * rate
+        sample = Sample(count, count, 0.0, 5, busy_s=0.04 * count, offered=count)
+        history.append(Snapshot(5.0 * (i + 1), 5.0, {"a": sample}, lead_s=5.0 * lead))
+        horizon = Horizon(lead, 0.8, 0.04, rate if foreseen is None else foreseen)
+        asked.append(learned.rate(history, horizon, level=1.0))
+    return asked, learned, history
+
+
+@pytest.mark.parametrize("lead", [0, 2, 12])
+def test_rules_decide_when_enough_windows_beyond_the_lead_time_were_seen(lead: int) -> None:
+    asked, _, _ = follow([100.0] * (ENOUGH + lead + 3), lead)
+    assert [a is None for a in asked] == [True] * (ENOUGH + lead - 1) + [False] * 4
+    assert all(100.0 <= a < 130.0 for a in asked if a is not None)
+
+
+def test_a_window_that_was_not_measured_is_no_window_without_load() -> None:
+    whole = [100.0 + i % 7 for i in range(60)]
+    holed = [math.nan if i in (20, 45, 58) else rate for i, rate in enumerate(whole)]
+    asked = follow(holed)[0][-1]
+    assert asked is not None
+    assert asked == pytest.approx(follow(whole)[0][-1], rel=0.05)
+
+
+def test_a_surprise_is_how_far_the_load_rose_above_what_was_foreseen() -> None:
+    _, learned, history = follow([100.0] * 12 + [150.0] * 3, lead=0, foreseen=100.0)
+    assert learned.surprise(history, lead=0) == pytest.approx(1.5)
+    _, learned, history = follow([100.0] * 3, lead=0)
+    assert learned.surprise(history, lead=0) is None, "too few forecasts met their windows"

@@ -219,7 +219,7 @@ def test_idle_replicas_go_at_once_when_a_forecast_that_proved_right_sees_no_use_
 def test_in_micro_batches_a_burst_that_may_wait_is_spread_and_a_long_one_is_not() -> None:
     """An event takes 40 ms, batches come every second: 150 events/s keep six replicas busy."""
     asked = {}
-    for windows in (1, 8):
+    for windows in (0, 1, 8):
         history = History(ONE)
         batch = {"batches": 5.0, "batch_s": 0.5}
         sample = Sample(100.0, 100.0, 0.0, 1, busy_s=4.0, offered=100.0, **batch)
@@ -228,4 +228,5 @@ def test_in_micro_batches_a_burst_that_may_wait_is_spread_and_a_long_one_is_not(
         coming = (150.0,) * windows + (20.0,) * (12 - windows)
         plan = Foretide(15.0).plan(ONE, history, {"a": Forecast(coming, coming)})
         asked[windows] = plan.replicas["a"]
+        assert ("150.0 may come, and what is beyond may wait" in plan.reasons["a"]) == (windows > 0)
     assert asked[1] < 6 < asked[8]

@@ -231,6 +231,7 @@ class _Outlook:
         horizon = Horizon(lead, self.delay, per_rate, load)
         ahead = planner.experience.rate(history, horizon, planner.level.value)
         self.learned = ahead is not None
+        self.foreseen = np.zeros(len(service_s))  # what comes faster than is planned for may wait
         self.beside = self.mean  # a burst that is spread is served as planned beside its queue
         if ahead is None:
             shape, enough = stretch(history.load(RECENT), self.delay, planner.quantile)
@@ -241,6 +242,7 @@ class _Outlook:
             self.rates = self._settled(load) * self.mean
             self.rates += self.caution * (high - self.rates)
             if seen.batches:
+                self.foreseen = self.rates[lead].copy()
                 self.rates[lead:] = carried(self.rates[lead:], IN_BATCHES * self.delay)
                 self.beside = self.rates
         else:
@@ -335,6 +337,8 @@ class _Outlook:
             f"{100 * self.planner.share:g} % within {self.planner.target_s:g} s at "
             f"{self.rates[self.lead, i]:.1f} events/s"
         )
+        if self.foreseen[i] > 1.01 * self.rates[self.lead, i]:
+            text += f"; {self.foreseen[i]:.1f} may come, and what is beyond may wait"
         if self.learned:
             text += ", as the rules ask that kept the promise at the least cost so far"
         waiting = self.seen.waiting[i]

@@ -337,7 +337,7 @@ class _Outlook:
             f"{100 * self.planner.share:g} % within {self.planner.target_s:g} s at "
             f"{self.rates[self.lead, i]:.1f} events/s"
         )
-        if self.foreseen[i] > 1.01 * self.rates[self.lead, i]:
+        if self.foreseen[i] > 1.1 * self.rates[self.lead, i]:
             text += f"; {self.foreseen[i]:.1f} may come, and what is beyond may wait"
         if self.learned:
             text += ", as the rules ask that kept the promise at the least cost so far"

@@ -41,7 +41,9 @@ utilization grows.
 """
 HOLD_S = (0.0, 20.0, 60.0, 120.0)
 LATE = 15.0
-"""Price of late work beyond what is allowed, in multiples of what doing it costs."""
+"""Price of late work beyond what is allowed, in multiples of what doing it costs: finite, so that a
+promise out of reach is not bought at any cost.
+"""
 UNSURE, SURE = 0.12, 30.0
 """The relative cost beyond the least at which a rule counts 1/e as much as the best: with nothing
 seen, and the lead times seen after which it is half of that.

@@ -238,3 +238,15 @@ def test_the_optimum_equals_brute_force_over_two_operators() -> None:
         )
         assert optimum_cost(record) == pytest.approx(best)
         assert all((record.optimum[n] >= needs[n]).all() for n in CHAIN.names)
+
+
+def test_a_run_after_its_first_windows_is_a_run_that_began_with_what_there_was() -> None:
+    """Of the three windows the last two: a runs 2, 2 after 1, b stays at 1."""
+    rest = RECORD.since(1)
+    assert [s.at for s in rest.snapshots] == [20, 30]
+    assert [d.at for d in rest.decisions] == [20, 30]
+    assert rest.start == {"a": 1, "b": 1}
+    assert rest.needs["a"].tolist() == [2, 1]
+    assert figures(rest).replica_seconds == 60.0
+    assert figures(RECORD.since(2)).replica_seconds == 30.0
+    assert RECORD.since(0) is RECORD

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -72,6 +72,24 @@ class RunRecord:
             share=run.share,
             shared_slots=has_shared_slots(run),
             prices=run.prices,
+        )
+
+    def since(self, windows: int) -> RunRecord:
+        """The run after its first ``windows`` measured windows: what a system does that is in
+        operation, without what its first minutes cost while it knew nothing. Latencies are then
+        those of the windows' summaries.
+        """
+        if not windows:
+            return self
+        last = self.snapshots[windows - 1]
+        return replace(
+            self,
+            snapshots=self.snapshots[windows:],
+            decisions=tuple(d for d in self.decisions if d.at > last.at),
+            needs={n: need[windows:] for n, need in self.needs.items()},
+            start={n: s.replicas for n, s in last.samples.items()},
+            latencies_ms=None,
+            latency_weights=None,
         )
 
     @cached_property

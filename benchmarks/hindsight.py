@@ -19,7 +19,7 @@ import numpy as np
 from frontier import BUSY, GOALS, LEADS_S, OTHER, SMOOTH, WINDOW_S, trace
 
 from foretide.model import Array, Prices
-from foretide.plan.promise.rehearsal import HOLD_S, MARGINS, Setting, averages, replayed
+from foretide.plan.promise.rehearsal import MARGINS, Setting, averages, holds_of, replayed
 from foretide.plan.target_optimum import Promise, target_optimum
 
 WIDE = np.array([0.8, 0.85, 0.9, 0.95, *MARGINS, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0])
@@ -43,8 +43,7 @@ def best(work: Array, lead: int, late: float) -> tuple[float, float, str]:
     """
     rows, found = averages(work, lead), (np.inf, 0.0, "none")
     setting = Setting(lead, 1.0, late, CHANGE)
-    holds = np.unique(np.round(np.array(HOLD_S) / WINDOW_S)).astype(int)
-    for row, hold, margin in product(range(len(rows)), holds, WIDE):
+    for row, hold, margin in product(range(len(rows)), holds_of(lead, WINDOW_S), WIDE):
         cost, missed = replayed(work, rows[row], int(hold), float(margin), setting)
         if missed <= late and cost < found[0]:
             found = cost, 1 - missed, f"{margin:g} x average {row}, held {hold * WINDOW_S:g} s"

@@ -33,7 +33,7 @@ from foretide.errors import InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Prices
 from foretide.plan.optimum import lead_windows, optimal_schedule, priced
-from foretide.plan.promise.due import UNEVEN, carried, due_work, stretch
+from foretide.plan.promise.due import carried, due_work, evened, stretch
 from foretide.plan.promise.experience import MEMORY, RECENT, TICK_S, Experience, Horizon
 from foretide.plan.promise.level import Level
 from foretide.plan.promise.limits import MAXIMUM, most_useful
@@ -289,7 +289,7 @@ class _Outlook:
             left = seen.flow.left(seen.backlog, coming, could)
             queue_s = seen.flow.spread(left[None])[0] * service_s
         else:
-            delay = UNEVEN * self.delay if self.at_once else self.delay
+            delay = evened(self.delay, planner.level.value) if self.at_once else self.delay
             due = due_work(seen.waiting, self.mean[0] * window_s, seen.arrived, delay)
             late_s = due * service_s / window_s
         spare = np.maximum(0.0, queue_s - usual_s) / (planner.drain * planner.target_s)

@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from foretide.history import History
 from foretide.model import Prices, Sample, Snapshot
+from foretide.plan.promise.due import evened
 from foretide.plan.promise.experience import ENOUGH, Experience, Horizon
 from foretide.topology import Operator, Topology
 
@@ -45,6 +47,35 @@ def test_a_window_that_was_not_measured_is_no_window_without_load() -> None:
     asked = follow(holed)[0][-1]
     assert asked is not None
     assert asked == pytest.approx(follow(whole)[0][-1], rel=0.05)
+
+
+def test_after_a_restart_rules_decide_at_once_and_the_time_between_teaches_nothing() -> None:
+    """A noisy load, three hours without a run, then the first window of the next one."""
+    noisy = np.random.default_rng(3).gamma(4.0, 25.0, 200)
+    asked, _, history = follow(list(noisy))
+    again, restarted = experience(), History(ONE)
+    restarted.restore(history.state(1_000), now=5.0 * 200 + 3 * 3600.0, window_s=5.0)
+    sample = Sample(500.0, 500.0, 0.0, 5, busy_s=20.0, offered=500.0)
+    restarted.append(Snapshot(restarted.now + 5.0, 5.0, {"a": sample}, lead_s=10.0))
+    rate = again.rate(restarted, Horizon(2, 0.8, 0.04, 100.0), level=1.0)
+    assert rate is not None
+    assert asked[-1] is not None
+    assert rate == pytest.approx(asked[-1], rel=0.25)
+
+
+def test_a_clock_that_is_set_back_leaves_no_forecasts_of_windows_to_come() -> None:
+    _, learned, history = follow([100.0] * 60)
+    sample = Sample(500.0, 500.0, 0.0, 5, busy_s=20.0, offered=500.0)
+    earlier = History(ONE)
+    for i in range(60):
+        earlier.append(Snapshot(5.0 * (i + 1) - 60.0, 5.0, {"a": sample}, lead_s=10.0))
+    assert history.now > earlier.now
+    assert learned.rate(earlier, Horizon(2, 0.8, 0.04, 100.0), level=1.0) is not None
+
+
+def test_without_lead_time_the_whole_delay_is_used_when_nothing_is_late() -> None:
+    assert evened(0.8, level=0.0) == 0.8
+    assert evened(0.8, level=1.25) == evened(0.8, level=1.0) < evened(0.8, level=0.5) < 0.8
 
 
 def test_a_surprise_is_how_far_the_load_rose_above_what_was_foreseen() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from foretide.plan.promise.rehearsal import (
     Rules,
     Setting,
     averages,
+    holds_of,
     rehearse,
     replayed,
 )
@@ -29,7 +31,7 @@ def late_share(work: np.ndarray, rules: Rules, rows: np.ndarray, setting: Settin
     active = []
     for t in range(len(work)):
         active.append(min(asked[-lead - 1 :]))
-        asked.append(max(1, math.ceil(rules.rate(rows[:, : t + 1], lead) - 1e-9)))
+        asked.append(max(1, math.ceil(rules.rate(rows[:, : t + 1]) - 1e-9)))
     return late_in_order(work, active, setting.delay)
 
 
@@ -57,8 +59,8 @@ def outcome(
     """Replica-windows that the rules cost from a window on, and the share that is late. What they
     ask for holds what it holds already, so that nothing is added to their lead time.
     """
-    asked = [rules.rate(rows[:, : t + 1], setting.lead) for t in range(since, len(work))]
-    return replayed(work[since:], np.array(asked), -setting.lead, 1.0, setting)
+    asked = [rules.rate(rows[:, : t + 1]) for t in range(since, len(work))]
+    return replayed(work[since:], np.array(asked), 0, 1.0, setting)
 
 
 def price(load: np.ndarray, rows: np.ndarray, setting: Setting, known: int) -> float:
@@ -103,7 +105,7 @@ def test_a_load_that_comes_back_after_a_low_costs_less_with_its_usual_level() ->
 def test_a_load_that_stays_needs_no_margin_at_any_lead_time(lead: int) -> None:
     load = np.full(120, 7.5)
     rule = rehearse(load, averages(load, lead), Setting(lead, 0.8, 0.01, 3.75), 5.0)
-    assert math.ceil(rule.rate(averages(load, lead), lead)) == 8
+    assert math.ceil(rule.rate(averages(load, lead))) == 8
 
 
 @settings(max_examples=15, deadline=None)
@@ -135,6 +137,35 @@ def test_rules_that_decide_together_do_better_on_what_comes_than_the_best_of_the
     assert together < 0.98 * best
 
 
+def test_after_a_fall_a_rule_that_holds_the_old_level_does_not_decide_alone() -> None:
+    """Two minutes at 100, then 5: one rule in ten still asks for 100."""
+    row = np.concatenate([np.full(24, 100.0), np.full(12, 5.0)])[None]
+    rules = Rules(np.array([[0.9, 0.1]]), holds=(0, 24))
+    assert 5.0 < rules.rate(row) < 0.7 * (0.9 * 5.0 + 0.1 * 100.0)
+
+
+def test_a_slow_wave_is_given_back_at_once() -> None:
+    wave = 40.0 + 30.0 * np.sin(np.arange(400) / 40.0)
+    assert rehearse(wave, averages(wave, 6), Setting(6, 0.8, 0.01, 3.75), 5.0).holds == (0,)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 1000), lead=st.sampled_from([2, 12]))
+def test_of_rules_that_hold_and_rules_that_do_not_the_better_kind_decides(
+    seed: int, lead: int
+) -> None:
+    """Against every rule replayed on its own."""
+    load = np.repeat(np.random.default_rng(seed).gamma(8.0, 1.0, 40), 6)
+    rows, setting = averages(load, lead), Setting(lead, 0.8, 0.01, 3.75)
+    least = {True: math.inf, False: math.inf}
+    for row, hold, margin in product(rows, holds_of(lead, 5.0), MARGINS):
+        cost, late = replayed(load, row, int(hold), float(margin), setting)
+        cost += LATE * max(0.0, late - setting.allowed) * float(load.sum())
+        least[bool(hold)] = min(least[bool(hold)], cost)
+    chosen = min(rehearse(load, rows, setting, 5.0).holds) > 0
+    assert least[chosen] < 1.1 * least[not chosen]
+
+
 @pytest.mark.parametrize("limit", [0.4, 0.8, 1.0, 1.3, 2.6])
 def test_work_is_late_when_it_is_not_done_in_time_whatever_ran_when_it_came(limit: float) -> None:
     """A rule that asks for what comes, seven replicas at least, against the same in small parts."""
@@ -158,7 +189,7 @@ def test_a_stricter_allowance_never_asks_for_less() -> None:
     asked = [
         np.mean(
             [
-                rehearse(load, rows, Setting(lead, 0.8, late, 3.75), 5.0).rate(rows[:, :t], lead)
+                rehearse(load, rows, Setting(lead, 0.8, late, 3.75), 5.0).rate(rows[:, :t])
                 for t in range(100, 400, 50)
             ]
         )

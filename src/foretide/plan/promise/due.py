@@ -13,8 +13,20 @@ FEW = 8.0
 """Windows after which twice what was enough so far is still allowed for: the next burst may be
 higher.
 """
-UNEVEN = 0.85
-"""The part of a delay that is planned with: a window's work may come at its beginning."""
+UNEVEN = 0.15
+"""The part of a delay that a cautious plan leaves unused: a window's work may come at its
+beginning.
+"""
+
+
+def evened(delay: float, level: float) -> float:
+    """The delay to plan with at a level of caution (``promise.level``): all of it at 0, and the
+    less the higher the level is, up to 1.
+
+    >>> evened(2.0, level=1.0)
+    1.7
+    """
+    return delay * (1.0 - UNEVEN * min(1.0, max(0.0, level)))
 
 
 def due_work(waiting: Array, coming: Array, last: Array, delay: float) -> Array:

@@ -11,6 +11,7 @@ import numpy as np
 
 from foretide.history import History
 from foretide.model import Array, Prices
+from foretide.plan.promise.due import evened
 from foretide.plan.promise.rehearsal import Rules, Setting, averages, rehearse
 
 MEMORY = 4.0
@@ -23,8 +24,14 @@ SLOW_S = 60.0
 """The slow window: rules are replayed once in it."""
 SLOW_WINDOWS = 12
 """Rules are replayed once in SLOW_S, and not more often than once in so many windows."""
-REPLAYED = 1_500
-"""Windows on which rules are replayed."""
+MORE = 0.01
+"""Rules are not replayed before so much more was seen: they would hardly change."""
+REPLAYED = 6_000
+"""Windows on which rules are replayed: bursts that come once in an hour count."""
+LOOKED_BACK = 20_160
+"""Windows among which those are, because an earlier run may have ended long ago. Windows that were
+not measured are left out: whatever stood for them would be a load that never came.
+"""
 ENOUGH = 40
 """Windows beyond the lead time with which rules are replayed first."""
 
@@ -60,25 +67,27 @@ class Experience:
         The level says how much lateness they may allow themselves.
         """
         self._foreseen.append((history.now, horizon.load))
-        lead, load = horizon.lead, _without_holes(history.load(REPLAYED))
-        if len(load) < ENOUGH + lead or horizon.per_rate <= 0:
+        lead, whole = horizon.lead, history.load(LOOKED_BACK)
+        measured = np.flatnonzero(np.isfinite(whole))[-REPLAYED:]
+        if len(measured) < ENOUGH + lead or horizon.per_rate <= 0:
             return None
-        rows = averages(load, lead, self._own(history, len(load)))
+        load = whole[measured]
+        rows = averages(load, lead, self._own(history, len(whole))[measured])
         last, window_s = self._rules, history.window_s
-        slow_s = max(SLOW_S, SLOW_WINDOWS * window_s)
+        slow_s = max(SLOW_S, max(SLOW_WINDOWS, int(MORE * len(load))) * window_s)
         if last is None or last[1] != lead or history.now >= last[0] + slow_s - TICK_S:
             busy = horizon.per_rate
             setting = self._setting(horizon, window_s, level)
             rules = rehearse(load * busy, rows * busy, setting, window_s)
             last = self._rules = history.now, lead, rules
-        return last[2].rate(rows, lead)
+        return last[2].rate(rows)
 
     def _setting(self, horizon: Horizon, window_s: float, level: float) -> Setting:
         allowed = (1.0 - self.share) * min(1.25, max(0.1, 1.25 - 0.75 * level))
         p = self.prices
         change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
-        delay, drain = horizon.delay, self.drain_s / window_s
-        late = delay / self.slack
+        late, drain = horizon.delay / self.slack, self.drain_s / window_s
+        delay = horizon.delay if horizon.lead else evened(horizon.delay, level)
         return Setting(horizon.lead, delay, allowed, change, self.usual, drain, late)
 
     def surprise(self, history: History, lead: int) -> float | None:
@@ -100,15 +109,6 @@ class Experience:
         """The forecasts made at the end of each of the last windows; NaN where there was none."""
         made = np.array(self._foreseen)
         back = np.round((history.now - made[:, 0]) / history.window_s).astype(np.int64)
-        own, known = np.full(windows, np.nan), back < windows
+        own, known = np.full(windows, np.nan), (back >= 0) & (back < windows)
         own[windows - 1 - back[known]] = made[known, 1]
         return own
-
-
-def _without_holes(values: Array) -> Array:
-    """Windows that were not measured get the value before them; none before the first measured."""
-    known = np.flatnonzero(np.isfinite(values))
-    if not known.size:
-        return values[:0]
-    last = np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), 0))
-    return np.asarray(values[last][known[0] :])

@@ -1,14 +1,19 @@
 """Which rule would have kept the promise at the least cost? Rules replayed on the load as it came.
 
 A rule asks for ``margin`` times an average of the load (or a forecast of it, or the higher of a
-quick average and the usual load), never for less than it asked for in the lead time and ``hold``
-windows before. The replay follows one queue as a fluid: what is asked for works ``lead`` windows
-later unless less is asked for meanwhile, work is served in order and is late when it is not done in
-time, whatever replicas there were when it came, and a backlog that is due is asked for as the
-planner does. Work beyond the late share that is allowed costs ``LATE`` times as much as doing it.
+quick average and the usual load), never for less than it asked for in the ``hold`` windows before:
+none, so that it gives back as soon as it can, or the lead time and more. The replay follows one
+queue as a fluid: what is asked for works ``lead`` windows later unless less is asked for meanwhile,
+work is served in order and is late when it is not done in time, whatever replicas there were when
+it came, and a backlog that is due is asked for as the planner does. Work beyond the late share that
+is allowed costs ``LATE`` times as much as doing it.
 
 Rules whose costs differ little are not told apart by what was seen: all of them decide, each by how
-little more than the least it would have cost, and the more was seen, the fewer count.
+little more than the least it would have cost, and the more was seen, the fewer count. Their mean is
+that of the roots, squared: after a fall to a tenth, a rule that still holds the old level asks for
+ten times as much as the others, and would decide alone with little weight. Rules that hold nothing
+and rules that hold for the lead time are not mixed: whatever falls calls off what is on its way, so
+that the better kind decides.
 
 Pure arrays; work is in replicas that are busy. It knows nothing of topologies and targets.
 """
@@ -22,7 +27,6 @@ import numpy as np
 
 from foretide.jit import entry, inner
 from foretide.model import Array
-from foretide.plan.promise.due import UNEVEN
 from foretide.plan.target_optimum import deadlines, late_work
 
 SPEEDS = np.array([1.0, 0.6, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01])
@@ -40,7 +44,8 @@ MARGINS = np.array([1.0, 1.05, 1.1, 1.16, 1.22, 1.3, 1.4, 1.5, 1.65, 1.8, 2.0, 2
 utilization grows.
 """
 HOLD_S = (0.0, 20.0, 60.0, 120.0)
-LATE = 15.0
+"""How long a rule holds what it asked for, beyond the lead time."""
+LATE = 18.0
 """Price of late work beyond what is allowed, in multiples of what doing it costs: finite, so that a
 promise out of reach is not bought at any cost.
 """
@@ -79,22 +84,22 @@ class Setting:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
-    """Rules that decide together. ``weights`` has a row per average and a column per hold, summed
-    over the margins: how much that rule counts times its margin.
+    """Rules that decide together. ``weights`` has a row per average and a column per hold, in
+    windows, summed over the margins: how much that rule counts times the root of its margin.
     """
 
     weights: Array
     holds: tuple[int, ...]
 
-    def rate(self, rows: Array, lead: int) -> float:
-        """What the rules ask for now, the mean of all by how much they count.
+    def rate(self, rows: Array) -> float:
+        """What the rules ask for now: the squared mean of the roots, by how much they count.
 
-        >>> half = Rules(np.array([[0.75, 0.75]]), holds=(0, 1))
-        >>> half.rate(np.array([[1.0, 4.0, 2.0, 2.0]]), lead=1)
-        4.5
+        >>> half = Rules(np.array([[0.5, 0.5]]), holds=(0, 2))
+        >>> half.rate(np.array([[1.0, 9.0, 4.0, 4.0]]))
+        6.25
         """
-        held = [rows[:, -(lead + hold + 1) :].max(axis=1) for hold in self.holds]
-        return float((self.weights * np.array(held).T).sum())
+        held = [rows[:, -(hold + 1) :].max(axis=1) for hold in self.holds]
+        return float((self.weights * np.sqrt(held).T).sum() ** 2)
 
 
 def averages(load: Array, lead: int, own: Array | None = None) -> Array:
@@ -128,16 +133,30 @@ def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rul
     # a load that stays needs little margin, whatever the lead time
     >>> flat = np.full(600, 7.5)
     >>> rows = averages(flat, 12)
-    >>> rehearse(flat, rows, Setting(12, 0.8, 0.01, 3.75), 5.0).rate(rows, 12) < 8.0
+    >>> rehearse(flat, rows, Setting(12, 0.8, 0.01, 3.75), 5.0).rate(rows) < 8.0
     True
     """
-    holds = np.unique(np.round(np.array(HOLD_S) / window_s)).astype(np.int64)
+    holds = holds_of(setting.lead, window_s)
     falls_due = deadlines(work, setting.late_after)
     costs = _costs(work, rows, holds, MARGINS, setting.lead, setting.numbers, *falls_due)
     seen = len(work) / (setting.lead + 1)
     unsure = UNSURE * SURE / (SURE + seen)
     counts = np.exp((1.0 - costs / costs.min()) / unsure)
-    return Rules(counts @ MARGINS / counts.sum(), tuple(holds.tolist()))
+    if setting.lead:
+        at_once = counts[:, :1].mean() > counts[:, 1:].mean()
+        chosen = slice(0, 1) if at_once else slice(1, None)
+        holds, counts = holds[chosen], counts[:, chosen]
+    return Rules(counts @ np.sqrt(MARGINS) / counts.sum(), tuple(holds.tolist()))
+
+
+def holds_of(lead: int, window_s: float) -> Any:
+    """Windows for which rules hold what they asked for.
+
+    >>> holds_of(12, 5.0).tolist()
+    [0, 12, 16, 24, 36]
+    """
+    beyond = np.round(np.array(HOLD_S) / window_s).astype(np.int64)
+    return np.unique(np.concatenate([[0], lead + beyond]))
 
 
 def replayed(
@@ -183,7 +202,7 @@ def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> 
     a queue that is long when they work, beside what was asked for already.
     """
     if lead == 0:
-        return queue + expected * (1.0 - UNEVEN * numbers[0])
+        return queue + expected * (1.0 - numbers[0])
     coming, fewest = 0.0, np.inf
     for j in range(lead, 0, -1):
         fewest = min(fewest, asked[j])
@@ -226,7 +245,7 @@ def _replay(
 def _replayed(
     work: Any, row: Any, hold: int, margin: float, lead: int, numbers: Any, due: Any, slope: Any
 ) -> Any:
-    return _replay(work, row, _highest(row, lead + hold), margin, lead, numbers, due, slope)
+    return _replay(work, row, _highest(row, hold), margin, lead, numbers, due, slope)
 
 
 @entry
@@ -245,7 +264,7 @@ def _costs(
     costs = np.empty((rows.shape[0], holds.size, margins.size))
     for i in range(rows.shape[0]):
         for j in range(holds.size):
-            held = _highest(rows[i], lead + holds[j])
+            held = _highest(rows[i], holds[j])
             for k in range(margins.size):
                 cost, late = _replay(work, rows[i], held, margins[k], lead, numbers, due, slope)
                 costs[i, j, k] = cost + numbers[5] * max(0.0, late - allowed)

@@ -10,6 +10,7 @@ replicas of the middle operator busy. Costs are over the least that keeps the pr
     python benchmarks/frontier.py TRACES --loads taxi,ticks --systems foretide,ds2 --svg out.svg
     python benchmarks/frontier.py TRACES --loads "" --json rows.json   tables of what was measured
     python benchmarks/frontier.py TRACES --loads ticks --engine events  every event, not a fluid
+    python benchmarks/frontier.py TRACES --warm-up 1000               in operation for 1000 windows
     python benchmarks/frontier.py FOLDER --loads mine,other --systems foretide,ds2   FOLDER/mine.csv
 
 ``bgelasor-basic`` is BGElasor with a fading average instead of its recurrent network, which takes
@@ -87,12 +88,15 @@ def chain() -> App:
     )
 
 
-def trace(folder: Path, name: str, rows: int = ROWS, skip: int = 0) -> Load:
-    """The last rows of a recorded load, without the very last ``skip`` of them."""
+def trace(folder: Path, name: str, rows: int = ROWS, skip: int = 0, warm_up: int = 0) -> Load:
+    """The last rows of a recorded load, without the very last ``skip`` of them, after as many of
+    the ``warm_up`` windows before them as were recorded. Scaled by the last rows alone.
+    """
     found = read_csv(folder / f"{(SMOOTH | OTHER).get(name, name)}.csv")
-    counts = np.array(found.counts[: len(found.counts) - skip][-rows:])
     row_s = min(found.interval_s, 60.0)
-    return Load(name, counts / counts.mean() * BUSY / SERVICE_S["work"] * row_s, row_s)
+    before = int(warm_up * WINDOW_S / row_s)
+    counts = np.array(found.counts[: len(found.counts) - skip][-rows - before :])
+    return Load(name, counts / counts[-rows:].mean() * BUSY / SERVICE_S["work"] * row_s, row_s)
 
 
 def declared(name: str) -> System:
@@ -102,16 +106,23 @@ def declared(name: str) -> System:
 
 
 def measure(
-    load: Load, systems: tuple[str, ...], leads_s: tuple[float, ...], engine: Engine
+    load: Load,
+    systems: tuple[str, ...],
+    leads_s: tuple[float, ...],
+    engine: Engine,
+    measured_rows: int = ROWS,
 ) -> list[Row]:
+    """Every system on the whole load; share and cost are those of its last rows."""
     rows: list[Row] = []
-    name, least = load.name, None
+    name, measured = load.name, load.last(measured_rows * load.interval_s)
+    least = Scenario(chain(), measured, WINDOW_S, engine=engine).target_cost()
+    warm = round((load.duration_s - measured.duration_s) / WINDOW_S)
     for lead_s in leads_s:
         case = Scenario(chain(), load, WINDOW_S, engine=engine, lead_s=lead_s)
-        least = case.target_cost() if least is None else least
         for which in systems:
-            found = figures(simulate(case, declared(which)))
+            found = figures(simulate(case, declared(which)).since(warm))
             share, cost = found.slo_share or 0.0, (found.cost or 0.0) / (least or 1.0)
+            p99_s = None if found.latency_p99_ms is None else found.latency_p99_ms / 1e3
             rows.append(
                 {
                     "load": name,
@@ -119,12 +130,13 @@ def measure(
                     "system": which,
                     "share": share,
                     "cost": cost,
-                    "p99_s": (found.latency_p99_ms or 0.0) / 1e3,
+                    "p99_s": p99_s,
                 }
             )
+            p99 = "unknown" if p99_s is None else f"{p99_s:8.2f} s"
             print(
                 f"{name:20} lead {lead_s:3.0f} s  {which:20} share {share:8.2%}  cost {cost:5.2f}  "
-                f"p99 {(found.latency_p99_ms or 0.0) / 1e3:8.2f} s",
+                f"p99 {p99}",
                 flush=True,
             )
     return rows
@@ -291,6 +303,9 @@ def main() -> None:
     parser.add_argument("--leads", default="0,10,60", help="seconds")
     parser.add_argument("--rows", type=int, default=ROWS, help="of each load")
     parser.add_argument("--skip", type=int, default=0, help="rows at the end to leave out")
+    parser.add_argument(
+        "--warm-up", type=int, default=0, help="windows before them that only teach (default: 0)"
+    )
     parser.add_argument("--engine", choices=("fluid", "events"), default="fluid")
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--json", type=Path, help="read and extend the rows in this file")
@@ -303,11 +318,11 @@ def main() -> None:
         rows = json.loads(asked.json.read_text())
     for name in filter(None, asked.loads.split(",")):
         leads_s = tuple(map(float, asked.leads.split(",")))
-        load = trace(asked.traces, name, asked.rows, asked.skip)
+        load = trace(asked.traces, name, asked.rows, asked.skip, asked.warm_up)
         if len(load.counts) < asked.rows:
             print(f"{name:20} has only {len(load.counts)} of {asked.rows} rows: left out")
             continue
-        found = measure(load, tuple(asked.systems.split(",")), leads_s, asked.engine)
+        found = measure(load, tuple(asked.systems.split(",")), leads_s, asked.engine, asked.rows)
         new = {(r["load"], r["lead_s"], r["system"]) for r in found}
         rows = [r for r in rows if (r["load"], r["lead_s"], r["system"]) not in new] + found
         if asked.json:

@@ -95,7 +95,7 @@ def trace(folder: Path, name: str, rows: int = ROWS, skip: int = 0, warm_up: int
     found = read_csv(folder / f"{(SMOOTH | OTHER).get(name, name)}.csv")
     row_s = min(found.interval_s, 60.0)
     before = int(warm_up * WINDOW_S / row_s)
-    counts = np.array(found.counts[: len(found.counts) - skip][-rows - before :])
+    counts = np.array(found.counts[: max(0, len(found.counts) - skip)][-rows - before :])
     return Load(name, counts / counts[-rows:].mean() * BUSY / SERVICE_S["work"] * row_s, row_s)
 
 

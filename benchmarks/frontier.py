@@ -114,15 +114,15 @@ def measure(
 ) -> list[Row]:
     """Every system on the whole load; share and cost are those of its last rows."""
     rows: list[Row] = []
-    name, measured = load.name, load.last(measured_rows * load.interval_s)
-    least = Scenario(chain(), measured, WINDOW_S, engine=engine).target_cost()
-    warm = round((load.duration_s - measured.duration_s) / WINDOW_S)
+    name, least = load.name, None
+    warm_up_s = load.duration_s - measured_rows * load.interval_s
     for lead_s in leads_s:
-        case = Scenario(chain(), load, WINDOW_S, engine=engine, lead_s=lead_s)
+        case = Scenario(chain(), load, WINDOW_S, engine=engine, lead_s=lead_s, warm_up_s=warm_up_s)
+        least = case.target_cost() if least is None else least
         for which in systems:
-            found = figures(simulate(case, declared(which)).since(warm))
+            found = figures(simulate(case, declared(which)))
             share, cost = found.slo_share or 0.0, (found.cost or 0.0) / (least or 1.0)
-            p99_s = None if found.latency_p99_ms is None else found.latency_p99_ms / 1e3
+            p99_s = (found.latency_p99_ms or 0.0) / 1e3
             rows.append(
                 {
                     "load": name,
@@ -133,10 +133,9 @@ def measure(
                     "p99_s": p99_s,
                 }
             )
-            p99 = "unknown" if p99_s is None else f"{p99_s:8.2f} s"
             print(
                 f"{name:20} lead {lead_s:3.0f} s  {which:20} share {share:8.2%}  cost {cost:5.2f}  "
-                f"p99 {p99}",
+                f"p99 {p99_s:8.2f} s",
                 flush=True,
             )
     return rows

@@ -62,6 +62,7 @@ def test_compare_prints_one_json_object_and_nothing_else() -> None:
         "load",
         "window_s",
         "lead_s",
+        "warm_up_s",
         "optimum_cost",
         "target_optimum_cost",
         "systems",
@@ -73,6 +74,16 @@ def test_compare_prints_one_json_object_and_nothing_else() -> None:
         "stable:mean=50,days=1",
         30.0,
     )
+
+
+def test_compare_after_a_warm_up_says_so(tmp_path: Path) -> None:
+    report = tmp_path / "compare.html"
+    arguments = ("--app", "chain", "--systems", "srea", "--lead", "10", "--warm-up", "600")
+    assert json.loads(invoke("compare", *arguments, "--json"))["warm_up_s"] == 600.0
+    assert ", after 600 s" in invoke("compare", *arguments, "--report", str(report))
+    page = report.read_text()
+    assert "warm-up</dt><dd>10 min" in page
+    assert "lead time</dt><dd>10 s" in page
 
 
 def test_simulate_is_a_comparison_of_one() -> None:

@@ -47,3 +47,6 @@ class FollowingEnvironment:
 
     def latencies_ms(self) -> tuple[Array, Array | None]:
         return np.array(self.latencies), None
+
+    def forget_latencies(self) -> None:
+        self.latencies.clear()

@@ -37,23 +37,26 @@ def made(name: str) -> Load:
 
 
 @cache
-def least_cost(name: str) -> float:
-    load = loaded(name)
-    measured = load.last(load.duration_s - WARM * WINDOW_S)
-    found = Scenario(chain(), measured, WINDOW_S, engine="fluid").target_cost()
-    assert found is not None
-    return found
-
-
-@cache
 def loaded(name: str) -> Load:
     return trace(TRACES, name, warm_up=WARM) if name in SMOOTH | OTHER else made(name)
 
 
+def case(name: str, lead_s: float = 0.0) -> Scenario:
+    return Scenario(
+        chain(), loaded(name), WINDOW_S, engine="fluid", lead_s=lead_s, warm_up_s=WARM * WINDOW_S
+    )
+
+
+@cache
+def least_cost(name: str) -> float:
+    found = case(name).target_cost()
+    assert found is not None
+    return found
+
+
 def outcome(name: str, lead_s: float, which: str = "foretide") -> tuple[float, float]:
     """Share in target and cost over the least, after the warm-up."""
-    case = Scenario(chain(), loaded(name), WINDOW_S, engine="fluid", lead_s=lead_s)
-    found = figures(simulate(case, system(which)).since(WARM))
+    found = figures(simulate(case(name, lead_s), system(which)))
     return found.slo_share or 0.0, (found.cost or np.inf) / least_cost(name)
 
 

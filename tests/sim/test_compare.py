@@ -52,6 +52,7 @@ def test_json_has_the_keys_of_the_contract() -> None:
         "load",
         "window_s",
         "lead_s",
+        "warm_up_s",
         "optimum_cost",
         "target_optimum_cost",
         "systems",
@@ -101,6 +102,28 @@ def test_impossible_cases_are_sentences() -> None:
         replace(CASE, lead_s=-1.0)
     with pytest.raises(InvalidConfig, match="--cores 0: an executor has 1 core or more"):
         replace(CASE, cores=0)
+    with pytest.raises(InvalidConfig, match="--warm-up 295: load 'steps' lasts 300 s; leave"):
+        replace(CASE, warm_up_s=295.0)
+
+
+@pytest.mark.parametrize("mode", ["events", "fluid"])
+def test_figures_after_a_warm_up_are_those_of_the_rest_alone(mode: str) -> None:
+    """The rise comes in the warm-up: what was late then is not counted, what it left idle is."""
+    whole = Scenario(app("chain"), STEPS, window_s=10.0, engine=engine_named(mode))
+    warmed = replace(whole, warm_up_s=208.0)
+    assert warmed.measured.windows == 10
+    found = simulate(warmed, system("srea"))
+    assert [s.at for s in found.snapshots] == [200.0 + 10.0 * i for i in range(1, 11)]
+    assert found.start is not None
+    assert found.start["first"] > warmed.measured.start()["first"]
+    rest, all_of_it = figures(found), figures(simulate(whole, system("srea")))
+    assert rest.replica_seconds is not None
+    assert all_of_it.replica_seconds is not None
+    assert rest.replica_seconds < 0.3 * all_of_it.replica_seconds
+    assert (rest.latency_p99_ms or 0.0) < (all_of_it.latency_p99_ms or 0.0)
+    assert warmed.conditions.warm_up_s == 200.0
+    assert warmed.conditions.duration_s == 100.0
+    assert warmed.target_cost() == warmed.measured.target_cost()
 
 
 RISE = Load("rise", np.repeat([20.0, 90.0, 20.0], 100), interval_s=1.0)

@@ -49,6 +49,7 @@ class Options:
     profile_s: float = 60.0
     quick: bool = False
     pretrained: Path | None = None
+    warm_up_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def build(options: Options, prices: Prices) -> Scenario:
         options=to.options,
         lead_s=options.lead_s,
         cores=options.cores,
+        warm_up_s=options.warm_up_s,
     )
 
 

@@ -80,6 +80,10 @@ CoresOption = Annotated[
         "--cores", help="replicas need slots: executors of so many cores, which take the lead time"
     ),
 ]
+WarmUpOption = Annotated[
+    float,
+    typer.Option("--warm-up", help="seconds of the load that systems only learn from", min=0),
+]
 SettingsOption = Annotated[
     Path | None, typer.Option("--settings", help="a TOML file: your prices, and your own system")
 ]
@@ -124,6 +128,7 @@ def simulate(
     engine: EngineOption = "auto",
     lead_s: LeadOption = None,
     cores: CoresOption = None,
+    warm_up_s: WarmUpOption = 0.0,
     pretrained: PretrainedOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
@@ -138,7 +143,7 @@ def simulate(
     form = CsvFormat(time_column, count_column, rate_column, unit)
     options = Options(
         app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
-        profile_s, pretrained=pretrained,
+        profile_s, pretrained=pretrained, warm_up_s=warm_up_s,
     )  # fmt: skip
     _run(options, own.prices, [system], as_json, report, processes=1)
 
@@ -163,6 +168,7 @@ def compare(
     engine: EngineOption = "auto",
     lead_s: LeadOption = None,
     cores: CoresOption = None,
+    warm_up_s: WarmUpOption = 0.0,
     settings: SettingsOption = None,
     processes: ProcessesOption = None,
     as_json: JsonOption = False,
@@ -178,7 +184,7 @@ def compare(
     form = CsvFormat(time_column, count_column, rate_column, unit)
     options = Options(
         app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
-        profile_s, quick,
+        profile_s, quick, warm_up_s=warm_up_s,
     )  # fmt: skip
     _run(options, own.prices, [*systems_named(systems), *extra], as_json, report, processes, fast)
 
@@ -305,7 +311,10 @@ _SHOWN = {
 
 def _print(comparison: Comparison, in_money: bool = False) -> None:
     conditions = comparison.conditions
-    table = titled(f"{conditions.app} under {conditions.load}, window {conditions.window_s:g} s")
+    title = f"{conditions.app} under {conditions.load}, window {conditions.window_s:g} s"
+    if conditions.warm_up_s:
+        title += f", after {conditions.warm_up_s:g} s"
+    table = titled(title)
     table.add_column("system", no_wrap=True)
     shown = [f for f in FIGURES if f.key in _SHOWN or (in_money and f.key == "cost")]
     for figure in shown:

@@ -13,7 +13,8 @@ from foretide.topology import Topology
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What every system ran under. ``lead_s`` is the time that new capacity took until it worked;
-    ``started_at`` is the UTC time of the load's first row, where the load has one.
+    ``started_at`` is the UTC time of the first row that counts, where the load has one; systems had
+    run for ``warm_up_s`` before it.
     """
 
     app: str
@@ -27,6 +28,7 @@ class Conditions:
     target_latency_s: float | None
     lead_s: float | None = None
     started_at: float | None = None
+    warm_up_s: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +53,7 @@ class Comparison:
             "load": self.conditions.load,
             "window_s": self.conditions.window_s,
             "lead_s": self.conditions.lead_s,
+            "warm_up_s": self.conditions.warm_up_s,
             "optimum_cost": self.optimum_cost,
             "target_optimum_cost": self.target_optimum_cost,
             "systems": [r.figures.as_dict() for r in self.runs],

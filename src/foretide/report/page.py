@@ -54,6 +54,8 @@ def of_comparison(comparison: Comparison, command: str = "") -> Page:
         ("events", f"{case.events:,.0f} in {_duration(case.duration_s)}, peak {case.peak:,.0f}/s"),
         ("window", f"{case.window_s:g} s"),
         ("latency target", "none" if target_s is None else f"{target_s:g} s"),
+        *((("lead time", f"{case.lead_s:g} s"),) if case.lead_s is not None else ()),
+        *((("warm-up", f"{_duration(case.warm_up_s)} before"),) if case.warm_up_s else ()),
     )
     runs = comparison.runs
     title = runs[0].system if len(runs) == 1 else f"{len(runs)} systems"

@@ -68,6 +68,10 @@ class SimulatedEnvironment(Protocol):
         """
         ...
 
+    def forget_latencies(self) -> None:
+        """Only events that leave from now on count: called at the end of a warm-up."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
@@ -75,7 +79,8 @@ class Scenario:
 
     New replicas work ``lead_s`` seconds after they are requested. With ``cores`` they need slots in
     executors of that many cores, and the executors take that long to start. None leaves it to the
-    options (by default: at once).
+    options (by default: at once). Figures are those after ``warm_up_s`` seconds, in whole rows and
+    windows: until then systems only learn.
     """
 
     app: App
@@ -88,6 +93,7 @@ class Scenario:
     lead_s: float | None = None
     cores: int | None = None
     share: float = PROMISED
+    warm_up_s: float = 0.0
 
     def __post_init__(self) -> None:
         if self.lead_s is not None and not (math.isfinite(self.lead_s) and self.lead_s >= 0):
@@ -109,9 +115,24 @@ class Scenario:
                 "choose a shorter window or a lower speed"
             )
 
+        if not 0 <= self.warm_up_s <= self.load.duration_s - self.window_s:
+            raise InvalidConfig(
+                f"--warm-up {self.warm_up_s:g}: load '{self.load.name}' lasts "
+                f"{self.load.duration_s:g} s; leave at least a window of {self.window_s:g} s of it"
+            )
+
     @property
     def windows(self) -> int:
         return len(self.load.rates(self.window_s))
+
+    @property
+    def measured(self) -> Scenario:
+        """The part after the warm-up, on its own."""
+        step_s = max(self.load.interval_s, self.window_s)
+        warm_up_s = math.floor(self.warm_up_s / step_s * (1 + 1e-12)) * step_s
+        if not warm_up_s:
+            return replace(self, warm_up_s=0.0)
+        return replace(self, load=self.load.last(self.load.duration_s - warm_up_s), warm_up_s=0.0)
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -138,7 +159,7 @@ class Scenario:
     @property
     def conditions(self) -> Conditions:
         """The scenario as figures and reports describe it."""
-        app, load = self.app, self.load
+        app, load = self.app, self.measured.load
         return Conditions(
             app.name,
             app.summary,
@@ -151,6 +172,7 @@ class Scenario:
             app.target_latency_s,
             self.lead_s,
             load.started_at,
+            self.load.duration_s - load.duration_s,
         )
 
     def needs(self) -> dict[str, Counts]:
@@ -179,6 +201,8 @@ class Scenario:
         """The least cost that keeps the promise (``plan.clairvoyant_target.bound``); None where the
         load is too long to compute it while a user waits.
         """
+        if self.warm_up_s:
+            return self.measured.target_cost()
         if self.windows > BOUND_AT_MOST:
             return None
         most = {n: self.app.topology[n].max_replicas for n in self.app.topology.names}
@@ -222,6 +246,7 @@ def simulate(
     system.new_forecaster()
     per_window = system.cadence.steps_per_window(case.window_s)
     environment, windows, need = new_environment(case, system), case.windows, case.needs()
+    warm_up = windows - case.measured.windows
     decisions: list[Decision] = []
     if system.keeps_promises:
         system = system.promised(case.app.target_latency_s, case.share)
@@ -233,11 +258,13 @@ def simulate(
         for j in range(1, per_window + 1):
             loop.step((i - 1 + j / per_window) * case.window_s)
         decisions[i - 1 :] = [merged(decisions[i - 1 :])]
+        if i == warm_up:
+            environment.forget_latencies()
         if progress and (i % max(1, windows // 200) == 0 or i == windows):
             progress(system.name, i, windows)
     measured = [d.snapshot is not None for d in decisions]
     latencies = environment.latencies_ms()
-    return RunRecord(
+    record = RunRecord(
         system.name,
         case.app.topology,
         case.window_s,
@@ -245,10 +272,13 @@ def simulate(
         tuple(decisions),
         {n: v[np.array(measured)] for n, v in need.items()},
         start=case.start(),
-        latencies_ms=latencies[0] if latencies else None,
-        latency_weights=latencies[1] if latencies else None,
         target_latency_s=case.app.target_latency_s,
         prices=case.prices,
+    )
+    return replace(
+        record.since(sum(measured[:warm_up])),
+        latencies_ms=latencies[0] if latencies else None,
+        latency_weights=latencies[1] if latencies else None,
     )
 
 

@@ -174,6 +174,10 @@ class Simulation:
         """
         return self.latencies.values_ms(), self.latencies.weights()
 
+    def forget_latencies(self) -> None:
+        """Only events that leave from now on count."""
+        self.latencies.clear()
+
     def apply(self, plan: Plan) -> None:
         """Set the targets; see the reconfiguration for when they hold."""
         for name, replicas in plan.replicas.items():

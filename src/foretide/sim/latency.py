@@ -43,6 +43,12 @@ class Latencies:
         self.count += float(np.add.reduce(events))
         self._count_in(seconds, events)
 
+    def clear(self) -> None:
+        """Begin anew."""
+        self.count = 0.0
+        self._chunks.clear()
+        self._histogram = None
+
     def _count_in(self, seconds: Any, weights: Array | None) -> None:
         if self._histogram is None:
             self._histogram = np.zeros(_BINS)

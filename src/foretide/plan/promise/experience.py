@@ -4,7 +4,7 @@ above its forecasts. Owns when rules are replayed; what they are is ``promise.re
 
 from __future__ import annotations
 
-from collections import deque
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ SLOW_S = 60.0
 """The slow window: rules are replayed once in it."""
 SLOW_WINDOWS = 12
 """Rules are replayed once in SLOW_S, and not more often than once in so many windows."""
-MORE = 0.01
+MORE = 0.02
 """Rules are not replayed before so much more was seen: they would hardly change."""
 REPLAYED = 6_000
 """Windows on which rules are replayed: bursts that come once in an hour count."""
@@ -59,14 +59,14 @@ class Experience:
     ) -> None:
         self.share, self.prices, self.slack = share, prices, slack
         self.usual, self.drain_s = usual, drain_s
-        self._foreseen: deque[tuple[float, float]] = deque(maxlen=REPLAYED)
+        self._made_at, self._expected = array("d"), array("d")
         self._rules: tuple[float, int, Rules] | None = None
 
     def rate(self, history: History, horizon: Horizon, level: float) -> float | None:
         """Events/s of all sources that the rules ask for; None while there is too little history.
         The level says how much lateness they may allow themselves.
         """
-        self._foreseen.append((history.now, horizon.load))
+        self._note(history.now, horizon.load)
         lead, whole = horizon.lead, history.load(LOOKED_BACK)
         measured = np.flatnonzero(np.isfinite(whole))[-REPLAYED:]
         if len(measured) < ENOUGH + lead or horizon.per_rate <= 0:
@@ -96,7 +96,9 @@ class Experience:
         """
         window_s, keep_s = history.window_s, self.prices.break_even_s
         since, load = history.now - MEMORY * keep_s - TICK_S, history.load(RECENT)
-        met = [(made + (lead + 1) * window_s, expected) for made, expected in self._foreseen]
+        recent = slice(-RECENT, None)
+        forecasts = zip(self._made_at[recent], self._expected[recent], strict=True)
+        met = [(made + (lead + 1) * window_s, expected) for made, expected in forecasts]
         factors = [
             load[-1 - back] / max(expected, 1e-12)
             for at, expected in met
@@ -105,10 +107,17 @@ class Experience:
         known = [f for f in factors if np.isfinite(f)]
         return max(1.0, *known) if known and len(known) * window_s >= keep_s else None
 
+    def _note(self, now: float, expected: float) -> None:
+        """Keep a forecast; trimmed in bulk, since it is read in every step."""
+        self._made_at.append(now)
+        self._expected.append(expected)
+        if len(self._made_at) >= 2 * REPLAYED:
+            del self._made_at[:-REPLAYED], self._expected[:-REPLAYED]
+
     def _own(self, history: History, windows: int) -> Array:
         """The forecasts made at the end of each of the last windows; NaN where there was none."""
-        made = np.array(self._foreseen)
-        back = np.round((history.now - made[:, 0]) / history.window_s).astype(np.int64)
+        made_at, expected = np.array(self._made_at), np.array(self._expected)
+        back = np.round((history.now - made_at) / history.window_s).astype(np.int64)
         own, known = np.full(windows, np.nan), (back >= 0) & (back < windows)
-        own[windows - 1 - back[known]] = made[known, 1]
+        own[windows - 1 - back[known]] = expected[known]
         return own

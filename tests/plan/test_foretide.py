@@ -90,7 +90,7 @@ def test_a_queue_behind_a_slow_operator_is_planned_for_at_the_next_ones_too() ->
 def test_where_capacity_comes_at_once_a_burst_is_met_when_it_is_due() -> None:
     """It neither follows a forecast that follows the burst, nor ends the queue before it is due."""
     plan = Foretide().plan(ONE, seen(backlog=600.0), steady(300.0))
-    due = 600.0 + 300.0 * 5.0 * (1 - (1 - UNEVEN) * 0.8 * (5 - 0.04) / 5)
+    due = 600.0 + 300.0 * 5.0 * (1 - (1 - UNEVEN[1]) * 0.8 * (5 - 0.04) / 5)
     assert plan.replicas["a"] == math.ceil(due * 0.04 / 5) < 300.0 * 0.04
     later = Foretide().plan(ONE, seen(backlog=600.0, lead_s=10.0), steady(300.0))
     assert later.replicas["a"] >= 300.0 * 0.04

@@ -13,20 +13,20 @@ FEW = 8.0
 """Windows after which twice what was enough so far is still allowed for: the next burst may be
 higher.
 """
-UNEVEN = 0.15
-"""The part of a delay that a cautious plan leaves unused: a window's work may come at its
-beginning.
+UNEVEN = (0.05, 0.15)
+"""The part of a delay that is left unused, at the least and at a level of caution of 1: a window's
+work may come at its beginning.
 """
 
 
 def evened(delay: float, level: float) -> float:
-    """The delay to plan with at a level of caution (``promise.level``): all of it at 0, and the
-    less the higher the level is, up to 1.
+    """The delay to plan with at a level of caution (``promise.level``).
 
-    >>> evened(2.0, level=1.0)
-    1.7
+    >>> evened(2.0, level=0.0), evened(2.0, level=1.0)
+    (1.9, 1.7)
     """
-    return delay * (1.0 - UNEVEN * min(1.0, max(0.0, level)))
+    least, most = UNEVEN
+    return delay * (1.0 - least - (most - least) * min(1.0, max(0.0, level)))
 
 
 def due_work(waiting: Array, coming: Array, last: Array, delay: float) -> Array:

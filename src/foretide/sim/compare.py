@@ -114,8 +114,7 @@ class Scenario:
                 f"of {self.window_s:g} s: "
                 "choose a shorter window or a lower speed"
             )
-
-        if not 0 <= self.warm_up_s <= self.load.duration_s - self.window_s:
+        if self.warm_up_s and not 0 < self.warm_up_s <= self.load.duration_s - self.window_s:
             raise InvalidConfig(
                 f"--warm-up {self.warm_up_s:g}: load '{self.load.name}' lasts "
                 f"{self.load.duration_s:g} s; leave at least a window of {self.window_s:g} s of it"

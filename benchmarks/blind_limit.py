@@ -21,13 +21,10 @@ from pathlib import Path
 
 import numpy as np
 from frontier import BUSY, GOALS, LEADS_S, SMOOTH, WINDOW_S, trace
+from hindsight import CHANGE, least
 
-from foretide.model import Array, Prices
-from foretide.plan.target_optimum import Promise, target_optimum
+from foretide.model import Array
 
-PRICES = Prices()
-CHANGE = 0.5 * (PRICES.up + PRICES.down) / (PRICES.replica_second * WINDOW_S)
-"""Replica-windows that a start or a stop costs."""
 SWEEPS = 400
 
 
@@ -90,9 +87,7 @@ def main() -> None:
         rates = load.counts / load.counts.mean() * BUSY
         windows = round(load.interval_s / WINDOW_S)
         work = np.repeat(rates, windows)
-        start = max(1, int(np.ceil(work[0])))
-        best = target_optimum(work, Promise(1.0, 0.99), PRICES.per_window(WINDOW_S), start).low
-        best /= PRICES.replica_second * WINDOW_S * len(rates)
+        best = least(work) / len(rates)
         near = float(np.corrcoef(rates[1:], rates[:-1])[0, 1])
         for lead_s in LEADS_S[1:]:
             share, most = GOALS[lead_s][0 if name in SMOOTH else 1]

@@ -92,3 +92,27 @@ def test_the_promise_is_kept_at_its_price_on_recorded_loads(name: str, lead_s: f
     least, most = GOALS[lead_s][0 if name in SMOOTH else 1]
     assert share >= least
     assert cost <= most
+
+
+@pytest.mark.parametrize("lead_s", [0.0, 10.0])
+def test_what_was_learned_on_a_hump_does_not_flip_replicas_in_the_calm_after_it(
+    lead_s: float,
+) -> None:
+    """A hump of a hundred busy replicas, then about eight: one replica more or less is
+    nothing on the hump, and start and stop in every other window afterwards.
+    """
+    rows, random = 300, np.random.default_rng(3)
+    hump = 7.7 + 92.0 * np.exp(-(((np.arange(rows) - 150) / 25.0) ** 2))
+    rates = hump * random.normal(1.0, 0.06, rows) / SERVICE_S["work"]
+    calm = Scenario(
+        chain(),
+        Load("calm", rates * WINDOW_S, WINDOW_S),
+        WINDOW_S,
+        engine="fluid",
+        lead_s=lead_s,
+        warm_up_s=250 * WINDOW_S,
+    )
+    run = simulate(calm, system("foretide"))
+    starts = sum(np.maximum(np.diff(run.replicas(n)), 0).sum() for n in run.topology.names)
+    assert starts <= 8  # 44 and 15 without what ``promise.again`` keeps
+    assert (figures(run).slo_share or 0.0) >= 0.99

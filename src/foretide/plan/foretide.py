@@ -33,12 +33,14 @@ from foretide.errors import InvalidConfig, NotReady
 from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Prices
 from foretide.plan.optimum import lead_windows, optimal_schedule, priced
+from foretide.plan.promise.again import wanted_again
 from foretide.plan.promise.due import carried, due_work, evened, stretch
 from foretide.plan.promise.experience import MEMORY, RECENT, TICK_S, Experience, Horizon
 from foretide.plan.promise.level import Level
 from foretide.plan.promise.limits import MAXIMUM, most_useful
 from foretide.plan.promise.measured import Measured, measure
 from foretide.plan.promise.pending import Pending
+from foretide.plan.promise.stairs import whole
 from foretide.plan.promise.tail import MOST_BUSY, for_batches, for_tail
 from foretide.topology import Topology
 
@@ -102,7 +104,9 @@ class Foretide:
         wanted = np.maximum(outlook.need[0], outlook.floor)
         asked = seen.running + coming
         held = np.maximum(wanted, np.where(outlook.behind, asked, 0.0))
-        if not outlook.learned:
+        if outlook.learned:
+            held = self._kept(history, held, wanted, seen.running)
+        else:
             held = self._held(history, held, outlook, asked)
         replicas, reasons = {}, {}
         for i, name in enumerate(topology.names):
@@ -147,17 +151,35 @@ class Foretide:
             upper[:, place[name]] = _filled(high, steps)
         return mean, upper
 
+    def _remember(self, history: History, wanted: Array) -> list[tuple[float, Array]]:
+        """Note what is wanted now; what was wanted lately, and when."""
+        lead_s, window_s = history.latest.lead_s or 0.0, history.window_s
+        memory_s = max(MEMORY * self.prices.break_even_s, lead_s, window_s)
+        while self._wanted and self._wanted[0][0] <= history.now - memory_s + TICK_S:
+            self._wanted.popleft()
+        self._wanted.append((history.now, wanted))
+        return [(at, w) for at, w in self._wanted if len(w) == len(wanted)]
+
+    def _kept(self, history: History, held: Array, wanted: Array, running: Array) -> Array:
+        """What rules ask for, and of what runs whatever would be started again soon: rules know the
+        price of changes at the level at which most of the load came, and for one operator.
+        """
+        known, keep_s = self._remember(history, wanted), self.prices.break_even_s
+        recent = sum(at > history.now - keep_s - TICK_S for at, _ in known)
+        idle = np.flatnonzero(running > held)
+        if idle.size:
+            past = np.array([w[idle] for _, w in known])
+            again = wanted_again(past, max(1, recent), keep_s / history.window_s)
+            held[idle] = np.maximum(held[idle], np.minimum(running[idle], again))
+        return held
+
     def _held(self, history: History, wanted: Array, outlook: _Outlook, asked: Array) -> Array:
         """Replicas after the price of changes: the cheapest way through the horizon, and idle ones
         stay until they have cost as much as a restart.
         """
         window_s, keep_s = history.window_s, self.prices.break_even_s
         lead_s = history.latest.lead_s or 0.0
-        memory_s = max(MEMORY * keep_s, lead_s, window_s)
-        while self._wanted and self._wanted[0][0] <= history.now - memory_s + TICK_S:
-            self._wanted.popleft()
-        self._wanted.append((history.now, outlook.need[0]))  # a queue is not waited for again
-        known = [(at, w) for at, w in self._wanted if len(w) == len(wanted)]
+        known = self._remember(history, outlook.need[0])  # a queue is not waited for again
         past = np.array([w for _, w in known])
         often = np.quantile(past, max(0.0, 1.0 - window_s / keep_s), axis=0, method="higher")
         recent = past[[at > history.now - keep_s - TICK_S for at, _ in known]].max(axis=0)
@@ -228,8 +250,13 @@ class _Outlook:
         unseen = min(1.0, max(0.0, lead + 1 - self.delay))
         self.caution = planner.level.value * unseen
         per_rate = float((visits * service_s).max())
-        horizon = Horizon(lead, self.delay, per_rate, load)
-        ahead = planner.experience.rate(history, horizon, planner.level.value)
+        shares = (
+            visits * service_s / per_rate if lead and per_rate > 0 and not seen.batches else None
+        )
+        horizon = Horizon(lead, self.delay, per_rate, load, shares)
+        ahead = asked = planner.experience.rate(history, horizon, planner.level.value)
+        if asked and shares is not None:
+            ahead = whole(asked * per_rate, shares) / per_rate
         self.learned = ahead is not None
         self.foreseen = np.zeros(len(service_s))  # what comes faster than is planned for may wait
         self.beside = self.mean  # a burst that is spread is served as planned beside its queue
@@ -250,7 +277,12 @@ class _Outlook:
         work = self.rates * service_s
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
-        self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
+        if asked and shares is not None:  # rounded together, but never below what is expected
+            least = self.mean[lead] * service_s * min(1.0, asked / load)
+            least = self._for_promise(least, visits, spare_s, share)
+            self.need[0] = np.maximum(least, np.ceil(self.work[0] * (1 - 1e-6)))
+        else:
+            self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
         spare = self._plan_backlog(topology, service_s)
         self.most_foreseen = np.full(len(service_s), np.inf)
         if ahead is None:

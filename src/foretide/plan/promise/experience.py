@@ -40,13 +40,15 @@ ENOUGH = 40
 class Horizon:
     """The window in which capacity asked for now works: ``lead`` windows from now. Events may wait
     ``delay`` windows, an event/s keeps ``per_rate`` replicas of the busiest operator busy, and
-    ``load`` events/s are expected.
+    ``load`` events/s are expected. Operators have these ``shares`` of the busiest one's work, where
+    their replicas are rounded together (None: each is rounded alone).
     """
 
     lead: int
     delay: float
     per_rate: float
     load: float
+    shares: Array | None = None
 
 
 class Experience:
@@ -88,7 +90,9 @@ class Experience:
         change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
         late, drain = horizon.delay / self.slack, self.drain_s / window_s
         delay = horizon.delay if horizon.lead else evened(horizon.delay, level)
-        return Setting(horizon.lead, delay, allowed, change, self.usual, drain, late)
+        return Setting(
+            horizon.lead, delay, allowed, change, self.usual, drain, late, horizon.shares
+        )
 
     def surprise(self, history: History, lead: int) -> float | None:
         """How far the load rose above its forecasts lately, as a factor of at least 1; None until

@@ -27,6 +27,7 @@ import numpy as np
 
 from foretide.jit import entry, inner
 from foretide.model import Array
+from foretide.plan.promise.stairs import Stairs
 from foretide.plan.target_optimum import deadlines, late_work
 
 SPEEDS = np.array([1.0, 0.6, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01])
@@ -49,6 +50,10 @@ LATE = 18.0
 """Price of late work beyond what is allowed, in multiples of what doing it costs: finite, so that a
 promise out of reach is not bought at any cost.
 """
+DRAINED = 1.5
+"""The most that a replayed rule asks for while a queue drains, over the highest margin on the
+highest load.
+"""
 UNSURE, SURE = 0.12, 30.0
 """The relative cost beyond the least at which a rule counts 1/e as much as the best: with nothing
 seen, and the lead times seen after which it is half of that.
@@ -60,7 +65,9 @@ class Setting:
     """What a replay needs to know: windows until capacity works and that the planner lets events
     wait, the share of the work that may be late, replica-windows that a start or a stop costs, and
     how the planner drains a queue: what is beyond ``usual`` times the delay within ``drain``
-    windows. Work is late after ``limit`` windows (None: after the delay).
+    windows. Work is late after ``limit`` windows (None: after the delay). Operators have these
+    ``shares`` of the busiest one's work, where their replicas are rounded together
+    (``promise.stairs``; None: one operator alone).
     """
 
     lead: int
@@ -70,6 +77,7 @@ class Setting:
     usual: float = 0.5
     drain: float = 1.5
     limit: float | None = None
+    shares: Array | None = None
 
     @property
     def late_after(self) -> float:
@@ -138,7 +146,8 @@ def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rul
     """
     holds = holds_of(setting.lead, window_s)
     falls_due = deadlines(work, setting.late_after)
-    costs = _costs(work, rows, holds, MARGINS, setting.lead, setting.numbers, *falls_due)
+    steps = _steps(work, setting)
+    costs = _costs(work, rows, holds, MARGINS, setting.lead, setting.numbers, steps, *falls_due)
     seen = len(work) / (setting.lead + 1)
     unsure = UNSURE * SURE / (SURE + seen)
     counts = np.exp((1.0 - costs / costs.min()) / unsure)
@@ -159,6 +168,16 @@ def holds_of(lead: int, window_s: float) -> Any:
     return np.unique(np.concatenate([[0], lead + beyond]))
 
 
+def _steps(work: Array, setting: Setting) -> tuple[float, Any, Array, Array]:
+    """The capacities that replicas can have, for all that a rule may ask for."""
+    top = DRAINED * MARGINS[-1] * float(work.max())
+    if setting.shares is None:
+        stairs = Stairs.of(np.ones(1), top, near=0.0)
+    else:
+        stairs = Stairs.of(setting.shares, top)
+    return stairs.cell, stairs.place, stairs.capacity, stairs.cost
+
+
 def replayed(
     work: Array, row: Array, hold: int, margin: float, setting: Setting
 ) -> tuple[float, float]:
@@ -168,7 +187,8 @@ def replayed(
     (800.0, 0.0)
     """
     falls_due = deadlines(work, setting.late_after)
-    cost, late = _replayed(work, row, hold, margin, setting.lead, setting.numbers, *falls_due)
+    steps, numbers = _steps(work, setting), setting.numbers
+    cost, late = _replayed(work, row, hold, margin, setting.lead, numbers, steps, *falls_due)
     return float(cost), float(late / work.sum())
 
 
@@ -197,7 +217,7 @@ def _highest(values: Any, hold: int) -> Any:
 
 
 @inner
-def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> Any:
+def _due(expected: float, queue: float, asked: Any, capacity: Any, lead: int, numbers: Any) -> Any:
     """Replicas for the backlog: with no lead time what is due in the next window; else what drains
     a queue that is long when they work, beside what was asked for already.
     """
@@ -205,7 +225,7 @@ def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> 
         return queue + expected * (1.0 - numbers[0])
     coming, fewest = 0.0, np.inf
     for j in range(lead, 0, -1):
-        fewest = min(fewest, asked[j])
+        fewest = min(fewest, capacity[asked[j]])
         coming += fewest
     queue = max(0.0, queue + expected * lead - coming)
     beyond = queue - numbers[3] * numbers[0] * expected
@@ -213,39 +233,62 @@ def _due(expected: float, queue: float, asked: Any, lead: int, numbers: Any) -> 
 
 
 @inner
+def _step(wanted: float, steps: Any) -> Any:
+    """The step of the stairs (cell, place, capacity, cost) for busy replicas."""
+    return steps[1][min(int(wanted / steps[0] + 1e-9), steps[1].size - 1)]
+
+
+@inner
 def _replay(
-    work: Any, row: Any, held: Any, margin: float, lead: int, numbers: Any, due: Any, slope: Any
+    work: Any,
+    row: Any,
+    held: Any,
+    margin: float,
+    lead: int,
+    numbers: Any,
+    steps: Any,
+    due: Any,
+    slope: Any,
 ) -> Any:
     """Cost and late work of one rule: a request works ``lead`` windows later, a lower one at once,
     but none is lower while a queue is long. Starts with what the first windows need, so that a rule
     is not judged by how it begins.
     """
-    first = max(1.0, np.ceil(work[: lead + 1].max() - 1e-9))
+    capacity, price = steps[2], steps[3]
+    first = _step(work[: lead + 1].max(), steps)
     asked = np.full(lead + 1, first)
     queue = late = cost = 0.0
     last, part = first, numbers[6] - np.floor(numbers[6])
     for t in range(work.size):
-        active = asked[0]
+        step = asked[0]
         for k in range(1, lead + 1):
-            active = min(active, asked[k])
-        before, queue = queue, max(0.0, queue + work[t] - active)
-        late += late_work(due[t], slope[t], part, before, active)
-        cost += active + numbers[2] * abs(active - last)
-        last = active
-        wanted = max(margin * held[t], _due(row[t], queue, asked, lead, numbers))
+            step = min(step, asked[k])
+        before, queue = queue, max(0.0, queue + work[t] - capacity[step])
+        late += late_work(due[t], slope[t], part, before, capacity[step])
+        cost += price[step] + numbers[2] * abs(price[step] - price[last])
+        last = step
+        wanted = max(margin * held[t], _due(row[t], queue, asked, capacity, lead, numbers))
         if lead > 0 and queue > numbers[3] * numbers[0] * row[t]:
-            wanted = max(wanted, asked[lead])
+            wanted = max(wanted, capacity[asked[lead]])
         for k in range(lead):
             asked[k] = asked[k + 1]
-        asked[lead] = max(1.0, np.ceil(wanted - 1e-9))
+        asked[lead] = _step(wanted, steps)
     return cost, late
 
 
 @entry
 def _replayed(
-    work: Any, row: Any, hold: int, margin: float, lead: int, numbers: Any, due: Any, slope: Any
+    work: Any,
+    row: Any,
+    hold: int,
+    margin: float,
+    lead: int,
+    numbers: Any,
+    steps: Any,
+    due: Any,
+    slope: Any,
 ) -> Any:
-    return _replay(work, row, _highest(row, hold), margin, lead, numbers, due, slope)
+    return _replay(work, row, _highest(row, hold), margin, lead, numbers, steps, due, slope)
 
 
 @entry
@@ -256,6 +299,7 @@ def _costs(
     margins: Any,
     lead: int,
     numbers: Any,
+    steps: Any,
     due: Any,
     slope: Any,
 ) -> Any:
@@ -266,6 +310,8 @@ def _costs(
         for j in range(holds.size):
             held = _highest(rows[i], holds[j])
             for k in range(margins.size):
-                cost, late = _replay(work, rows[i], held, margins[k], lead, numbers, due, slope)
+                cost, late = _replay(
+                    work, rows[i], held, margins[k], lead, numbers, steps, due, slope
+                )
                 costs[i, j, k] = cost + numbers[5] * max(0.0, late - allowed)
     return costs

@@ -10,14 +10,15 @@ It plans for the moment when what it asks for will work. Per step:
    slow window, rules are replayed on the load as it came, and those that would have kept the
    promise at the least cost decide together (``promise.experience``, ``promise.rehearsal``); the
    level says how much lateness they may allow themselves.
-2. The least replicas whose waiting times keep the share at that rate (``promise.tail``).
+2. The least replicas whose waiting times keep the share at that rate (``promise.tail``); what
+   rules ask for is rounded for all operators together (``promise.stairs``).
 3. Never less than works off the queue that will be there when it works; where capacity comes at
    once, what is due before the next plan (``promise.due``). What is on its way is not called off
    while a queue lasts.
 4. Without rules, the cheapest way through the needs of the horizon (lead time and break-even
    time); what is idle stays until it has cost as much as stopping and starting it, unless a
    forecast that proved right sees no use for it in that time. Rules hold what they asked for as
-   long as paid best.
+   long as paid best, and keep what would be started again soon (``promise.again``).
 5. Never more than adds something (``promise.limits``).
 """
 

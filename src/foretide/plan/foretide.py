@@ -55,6 +55,10 @@ IN_BATCHES = 0.25
 """The part of a delay that a queue may plan with in micro-batches: an event waits for the batch
 before its own and then for the whole of its own, and batches are longer at other operators too.
 """
+TOGETHER = 4
+"""Windows of lead time from which on what rules ask for is rounded for all operators together: with
+less, what is missing is there soon, and margins are smaller than what rounding may move.
+"""
 SETTLED = 8
 """Windows over which the load is averaged where capacity comes at once: what comes beyond may wait,
 and is asked for when it is due.
@@ -251,9 +255,8 @@ class _Outlook:
         unseen = min(1.0, max(0.0, lead + 1 - self.delay))
         self.caution = planner.level.value * unseen
         per_rate = float((visits * service_s).max())
-        shares = (
-            visits * service_s / per_rate if lead and per_rate > 0 and not seen.batches else None
-        )
+        together = lead >= TOGETHER and per_rate > 0 and not seen.batches
+        shares = visits * service_s / per_rate if together else None
         horizon = Horizon(lead, self.delay, per_rate, load, shares)
         ahead = asked = planner.experience.rate(history, horizon, planner.level.value)
         if asked and shares is not None:

@@ -264,35 +264,41 @@ class _Outlook:
         self.learned = ahead is not None
         self.foreseen = np.zeros(len(service_s))  # what comes faster than is planned for may wait
         self.beside = self.mean  # a burst that is spread is served as planned beside its queue
-        if ahead is None:
-            shape, enough = stretch(history.load(RECENT), self.delay, planner.quantile)
-            burst = self.upper * shape
-            if np.isfinite(enough) and visits.any():
-                burst = np.minimum(burst, visits * enough)
-            high = np.maximum(self.mean, burst)
-            self.rates = self._settled(load) * self.mean
-            self.rates += self.caution * (high - self.rates)
-            if seen.batches:
-                self.foreseen = self.rates[lead].copy()
-                self.rates[lead:] = carried(self.rates[lead:], IN_BATCHES * self.delay)
-                self.beside = self.rates
-        else:
-            self.rates = self.mean * (ahead / load)
+        self.rates = (
+            self.mean * (ahead / load) if ahead is not None else self._guessed(load, visits)
+        )
         work = self.rates * service_s
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
-        if asked and shares is not None:  # rounded together, but never below what is expected
+        self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
+        if asked and together:  # whole already, and never below what is expected
             least = self.mean[lead] * service_s * min(1.0, asked / load)
-            least = self._for_promise(least, visits, spare_s, share)
-            self.need[0] = np.maximum(least, np.ceil(self.work[0] * (1 - 1e-6)))
-        else:
-            self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
+            rounded = np.ceil(self.work[0] * (1 - 1e-6))
+            self.need[0] = np.maximum(self._for_promise(least, visits, spare_s, share), rounded)
         spare = self._plan_backlog(topology, service_s)
         self.most_foreseen = np.full(len(service_s), np.inf)
         if ahead is None:
             most = self._most_foreseen(visits) * service_s
             idle = self._for_promise(most, visits, spare_s, share)
             self.most_foreseen = np.where(spare > 0, np.inf, idle)
+
+    def _guessed(self, load: float, visits: Array) -> Array:
+        """The rates to be ready for with little history: between the expected ones and their upper
+        quantile; in micro-batches a burst is spread.
+        """
+        planner, lead = self.planner, self.lead
+        shape, enough = stretch(self.history.load(RECENT), self.delay, planner.quantile)
+        burst = self.upper * shape
+        if np.isfinite(enough) and visits.any():
+            burst = np.minimum(burst, visits * enough)
+        high = np.maximum(self.mean, burst)
+        rates = self._settled(load) * self.mean
+        rates += self.caution * (high - rates)
+        if self.seen.batches:
+            self.foreseen = rates[lead].copy()
+            rates[lead:] = carried(rates[lead:], IN_BATCHES * self.delay)
+            self.beside = rates
+        return np.asarray(rates)
 
     def _settled(self, load: float) -> float:
         """The load to be ready for, over the forecast ``load``: where capacity comes at once, no

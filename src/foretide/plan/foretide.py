@@ -270,11 +270,11 @@ class _Outlook:
         work = self.rates * service_s
         self.work = work[lead:]
         self.need = np.maximum(1.0, np.ceil(self.work * (1 - 1e-9)))
-        self.need[0] = self._for_promise(self.work[0], visits, spare_s, share)
-        if asked and together:  # whole already, and never below what is expected
+        least = self.work[0]
+        if asked and together:  # whole already: only what is expected needs room for chance
             least = self.mean[lead] * service_s * min(1.0, asked / load)
-            rounded = np.ceil(self.work[0] * (1 - 1e-6))
-            self.need[0] = np.maximum(self._for_promise(least, visits, spare_s, share), rounded)
+        rounded = np.ceil(self.work[0] * (1 - 1e-6))
+        self.need[0] = np.maximum(self._for_promise(least, visits, spare_s, share), rounded)
         spare = self._plan_backlog(topology, service_s)
         self.most_foreseen = np.full(len(service_s), np.inf)
         if ahead is None:

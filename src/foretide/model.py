@@ -315,6 +315,20 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
+class Choice:
+    """What it would have cost on the load so far to keep ``share`` of the events within the target:
+    replicas, starts and stops included, for each busy one.
+    """
+
+    share: float
+    cost: float
+
+    def __post_init__(self) -> None:
+        for name in ("share", "cost"):
+            _check_count("Choice", name, getattr(self, name))
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Absolute targets: replicas per operator, and executors or a placement where the planner
     decides those.
@@ -323,7 +337,8 @@ class Plan:
     run yet is to be started. ``release`` names hosts to drain and give back; ``executors`` counts
     the hosts that stay or start. ``reasons`` holds one sentence with numbers per operator; key
     ``""`` is about the plan as a whole. ``model_error`` is the median relative error of the
-    planner's own model on what it had not seen, where it has a model.
+    planner's own model on what it had not seen, where it has a model. ``choices`` are the prices of
+    other promises, in the steps in which the planner works them out.
     """
 
     replicas: Mapping[str, int]
@@ -332,6 +347,7 @@ class Plan:
     placement: Mapping[str, tuple[str, ...]] | None = None
     release: tuple[str, ...] = ()
     model_error: float | None = None
+    choices: tuple[Choice, ...] = ()
 
     def __post_init__(self) -> None:
         replicas = {n: whole(f"Plan.replicas[{n!r}]", r, 1) for n, r in self.replicas.items()}

@@ -13,7 +13,7 @@ from foretide.errors import InvalidConfig
 from foretide.figures.metrics import figures
 from foretide.history import History
 from foretide.load import Load
-from foretide.model import Forecast, Latency, Sample, Snapshot
+from foretide.model import Choice, Forecast, Latency, Sample, Snapshot
 from foretide.plan.foretide import BEYOND, Foretide
 from foretide.plan.promise import experience
 from foretide.plan.promise.due import UNEVEN
@@ -168,7 +168,7 @@ def test_it_is_the_system_that_a_user_gets_without_choosing() -> None:
     promised = system("foretide").promised(3.0, 0.95)
     planner = promised.new_planner()
     assert isinstance(planner, Foretide)
-    assert (planner.target_s, planner.share) == (3.0, 0.95)
+    assert (planner.terms.target_s, planner.terms.share) == (3.0, 0.95)
     assert system("foretide").takes_target
     assert not system("srea").takes_target
     drs = system("drs").promised(2.0).planner_constants
@@ -189,11 +189,17 @@ def test_rules_are_replayed_once_in_a_slow_window_and_a_backlog_is_met_in_the_ne
 
     monkeypatch.setattr(experience, "rehearse", counted)
     sample = Sample(500.0, 500.0, 0.0, 5, busy_s=20.0, offered=500.0)
-    asked = []
+    asked, priced = [], []
     for i in range(1, ENOUGH + 50):
         queue = 1000.0 if i == ENOUGH + 47 else 0.0
         history.append(Snapshot(5.0 * i, 5.0, {"a": replace(sample, backlog=queue)}, lead_s=0.0))
-        asked.append(planner.plan(ONE, history, steady(100.0)).replicas["a"])
+        plan = planner.plan(ONE, history, steady(100.0))
+        asked.append(plan.replicas["a"])
+        if plan.choices:
+            priced.append(history.now)
+            assert Choice(0.99, 1.0) in plan.choices
+            assert plan.reasons[""].startswith("99 % within 5 s would have cost 1.00 replicas")
+    assert replayed == priced
     assert replayed[0] == 5.0 * ENOUGH
     assert set(np.diff(replayed)) == {60.0}
     assert 5.0 * (ENOUGH + 47) not in replayed

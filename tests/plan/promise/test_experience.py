@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from foretide.history import History
-from foretide.model import Prices, Sample, Snapshot
+from foretide.model import Sample, Snapshot
+from foretide.plan.foretide import Foretide
 from foretide.plan.promise.due import evened
 from foretide.plan.promise.experience import ENOUGH, Experience, Horizon
 from foretide.topology import Operator, Topology
@@ -15,7 +16,7 @@ ONE = Topology((Operator("a"),))
 
 
 def experience() -> Experience:
-    return Experience(0.99, Prices(), slack=0.8, usual=0.5, drain_s=7.5)
+    return Experience(Foretide().terms)
 
 
 def follow(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foretide.plan.promise import rehearsal
 from foretide.plan.promise.rehearsal import (
-    LATE,
+    LATE_PRICE,
     MARGINS,
     Rules,
     Setting,
@@ -69,7 +69,7 @@ def price(load: np.ndarray, rows: np.ndarray, setting: Setting, known: int) -> f
     """
     rules, since = rehearse(load[:known], rows[:, :known], setting, 5.0), known % len(load)
     cost, late = outcome(load, rules, rows, setting, since)
-    return cost / float(load[since:].sum()) + LATE * max(0.0, late - setting.allowed)
+    return cost / float(load[since:].sum()) + LATE_PRICE * max(0.0, late - setting.allowed)
 
 
 def noisy(windows: int, seed: int = 5) -> np.ndarray:
@@ -160,7 +160,7 @@ def test_of_rules_that_hold_and_rules_that_do_not_the_better_kind_decides(
     least = {True: math.inf, False: math.inf}
     for row, hold, margin in product(rows, holds_of(lead, 5.0), MARGINS):
         cost, late = replayed(load, row, int(hold), float(margin), setting)
-        cost += LATE * max(0.0, late - setting.allowed) * float(load.sum())
+        cost += LATE_PRICE * max(0.0, late - setting.allowed) * float(load.sum())
         least[bool(hold)] = min(least[bool(hold)], cost)
     chosen = min(rehearse(load, rows, setting, 5.0).holds) > 0
     assert least[chosen] < 1.1 * least[not chosen]

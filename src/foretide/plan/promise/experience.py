@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from foretide.history import History
-from foretide.model import Array, Prices
+from foretide.model import Array
 from foretide.plan.promise.due import evened
 from foretide.plan.promise.rehearsal import Rules, Setting, averages, rehearse
+from foretide.plan.promise.terms import Terms
 
 MEMORY = 4.0
 """Break-even times over which it is counted how often a replica was needed."""
@@ -52,15 +53,10 @@ class Horizon:
 
 
 class Experience:
-    """Rules for ``share`` of the events in time at the least cost by ``prices``; the rest is how
-    the planner lets events wait and works off a queue (see ``Foretide``).
-    """
+    """Rules that keep the ``terms`` on the load so far."""
 
-    def __init__(
-        self, share: float, prices: Prices, slack: float, usual: float, drain_s: float
-    ) -> None:
-        self.share, self.prices, self.slack = share, prices, slack
-        self.usual, self.drain_s = usual, drain_s
+    def __init__(self, terms: Terms) -> None:
+        self.terms = terms
         self._made_at, self._expected = array("d"), array("d")
         self._rules: tuple[float, int, Rules] | None = None
 
@@ -84,21 +80,33 @@ class Experience:
             last = self._rules = history.now, lead, rules
         return last[2].rate(rows)
 
+    def news(self, now: float) -> Rules | None:
+        """The rules, in the step in which they were replayed; None in the others."""
+        return self._rules[2] if self._rules and self._rules[0] == now else None
+
     def _setting(self, horizon: Horizon, window_s: float, level: float) -> Setting:
-        allowed = (1.0 - self.share) * min(1.25, max(0.1, 1.25 - 0.75 * level))
-        p = self.prices
+        allowed = (1.0 - self.terms.share) * min(1.25, max(0.1, 1.25 - 0.75 * level))
+        p = self.terms.prices
         change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
-        late, drain = horizon.delay / self.slack, self.drain_s / window_s
+        late, drain = horizon.delay / self.terms.slack, self.terms.drain_s / window_s
         delay = horizon.delay if horizon.lead else evened(horizon.delay, level)
         return Setting(
-            horizon.lead, delay, allowed, change, self.usual, drain, late, horizon.shares
+            horizon.lead,
+            delay,
+            allowed,
+            change,
+            self.terms.usual,
+            drain,
+            late,
+            horizon.shares,
+            self.terms.late_price,
         )
 
     def surprise(self, history: History, lead: int) -> float | None:
         """How far the load rose above its forecasts lately, as a factor of at least 1; None until
         forecasts of a break-even time met their windows.
         """
-        window_s, keep_s = history.window_s, self.prices.break_even_s
+        window_s, keep_s = history.window_s, self.terms.prices.break_even_s
         since, load = history.now - MEMORY * keep_s - TICK_S, history.load(RECENT)
         recent = slice(-RECENT, None)
         forecasts = zip(self._made_at[recent], self._expected[recent], strict=True)

@@ -6,7 +6,7 @@ none, so that it gives back as soon as it can, or the lead time and more. The re
 queue as a fluid: what is asked for works ``lead`` windows later unless less is asked for meanwhile,
 work is served in order and is late when it is not done in time, whatever replicas there were when
 it came, and a backlog that is due is asked for as the planner does. Work beyond the late share that
-is allowed costs ``LATE`` times as much as doing it.
+is allowed costs ``late_price`` times as much as doing it.
 
 Rules whose costs differ little are not told apart by what was seen: all of them decide, each by how
 little more than the least it would have cost, and the more was seen, the fewer count. Their mean is
@@ -46,7 +46,7 @@ utilization grows.
 """
 HOLD_S = (0.0, 20.0, 60.0, 120.0)
 """How long a rule holds what it asked for, beyond the lead time."""
-LATE = 18.0
+LATE_PRICE = 18.0
 """Price of late work beyond what is allowed, in multiples of what doing it costs: finite, so that a
 promise out of reach is not bought at any cost.
 """
@@ -67,7 +67,8 @@ class Setting:
     how the planner drains a queue: what is beyond ``usual`` times the delay within ``drain``
     windows. Work is late after ``limit`` windows (None: after the delay). Operators have these
     ``shares`` of the busiest one's work, where their replicas are rounded together
-    (``promise.stairs``; None: one operator alone).
+    (``promise.stairs``; None: one operator alone). Late work beyond what is allowed costs
+    ``late_price`` times as much as doing it.
     """
 
     lead: int
@@ -78,6 +79,7 @@ class Setting:
     drain: float = 1.5
     limit: float | None = None
     shares: Array | None = None
+    late_price: float = LATE_PRICE
 
     @property
     def late_after(self) -> float:
@@ -85,19 +87,23 @@ class Setting:
 
     @property
     def numbers(self) -> Array:
-        return np.array(
-            [self.delay, self.allowed, self.change, self.usual, self.drain, LATE, self.late_after]
-        )
+        return np.array([self.delay, self.change, self.usual, self.drain, self.late_after])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rules:
     """Rules that decide together. ``weights`` has a row per average and a column per hold, in
     windows, summed over the margins: how much that rule counts times the root of its margin.
+
+    ``kept`` is the share of the work that those rules did in time. ``frontier`` holds the rules
+    that no other one beats in both: shares done in time, falling, and what they cost, in replicas
+    for each busy one.
     """
 
     weights: Array
     holds: tuple[int, ...]
+    kept: float = 1.0
+    frontier: tuple[Array, Array] = (np.empty(0), np.empty(0))
 
     def rate(self, rows: Array) -> float:
         """What the rules ask for now: the squared mean of the roots, by how much they count.
@@ -108,6 +114,17 @@ class Rules:
         """
         held = [rows[:, -(hold + 1) :].max(axis=1) for hold in self.holds]
         return float((self.weights * np.sqrt(held).T).sum() ** 2)
+
+    def cost(self, share: float) -> float | None:
+        """The least that a rule cost which did that share in time; None where none did.
+
+        >>> rules = Rules(np.empty(0), (), 0.99, (np.array([0.99, 0.9]), np.array([1.5, 1.2])))
+        >>> rules.cost(0.95), rules.cost(0.9), rules.cost(0.999)
+        (1.5, 1.2, None)
+        """
+        shares, costs = self.frontier
+        enough = int((shares >= share - 1e-9).sum())
+        return float(costs[enough - 1]) if enough else None
 
 
 def averages(load: Array, lead: int, own: Array | None = None) -> Array:
@@ -147,15 +164,34 @@ def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rul
     holds = holds_of(setting.lead, window_s)
     falls_due = deadlines(work, setting.late_after)
     steps = _steps(work, setting)
-    costs = _costs(work, rows, holds, MARGINS, setting.lead, setting.numbers, steps, *falls_due)
+    paid, late = _outcomes(
+        work, rows, holds, MARGINS, setting.lead, setting.numbers, steps, *falls_due
+    )
+    total = max(float(work.sum()), 1e-12)
+    costs = paid + setting.late_price * np.maximum(0.0, late - setting.allowed * total)
+    done = 1.0 - late / total
+    frontier = _frontier(done, paid / total)
     seen = len(work) / (setting.lead + 1)
     unsure = UNSURE * SURE / (SURE + seen)
     counts = np.exp((1.0 - costs / costs.min()) / unsure)
     if setting.lead:
         at_once = counts[:, :1].mean() > counts[:, 1:].mean()
         chosen = slice(0, 1) if at_once else slice(1, None)
-        holds, counts = holds[chosen], counts[:, chosen]
-    return Rules(counts @ np.sqrt(MARGINS) / counts.sum(), tuple(holds.tolist()))
+        holds, counts, done = holds[chosen], counts[:, chosen], done[:, chosen]
+    return Rules(
+        counts @ np.sqrt(MARGINS) / counts.sum(),
+        tuple(holds.tolist()),
+        float((counts * done).sum() / counts.sum()),
+        frontier,
+    )
+
+
+def _frontier(done: Array, costs: Array) -> tuple[Array, Array]:
+    """The shares done in time, falling, and the costs of the rules that none beats in both."""
+    order = np.lexsort((costs.ravel(), -done.ravel()))
+    falling = costs.ravel()[order]
+    best = np.flatnonzero(falling < np.minimum.accumulate(np.append(np.inf, falling[:-1])))
+    return done.ravel()[order][best], falling[best]
 
 
 def holds_of(lead: int, window_s: float) -> Any:
@@ -228,8 +264,8 @@ def _due(expected: float, queue: float, asked: Any, capacity: Any, lead: int, nu
         fewest = min(fewest, capacity[asked[j]])
         coming += fewest
     queue = max(0.0, queue + expected * lead - coming)
-    beyond = queue - numbers[3] * numbers[0] * expected
-    return expected + beyond / numbers[4] if beyond > 0.0 else 0.0
+    beyond = queue - numbers[2] * numbers[0] * expected
+    return expected + beyond / numbers[3] if beyond > 0.0 else 0.0
 
 
 @inner
@@ -258,17 +294,17 @@ def _replay(
     first = _step(work[: lead + 1].max(), steps)
     asked = np.full(lead + 1, first)
     queue = late = cost = 0.0
-    last, part = first, numbers[6] - np.floor(numbers[6])
+    last, part = first, numbers[4] - np.floor(numbers[4])
     for t in range(work.size):
         step = asked[0]
         for k in range(1, lead + 1):
             step = min(step, asked[k])
         before, queue = queue, max(0.0, queue + work[t] - capacity[step])
         late += late_work(due[t], slope[t], part, before, capacity[step])
-        cost += price[step] + numbers[2] * abs(price[step] - price[last])
+        cost += price[step] + numbers[1] * abs(price[step] - price[last])
         last = step
         wanted = max(margin * held[t], _due(row[t], queue, asked, capacity, lead, numbers))
-        if lead > 0 and queue > numbers[3] * numbers[0] * row[t]:
+        if lead > 0 and queue > numbers[2] * numbers[0] * row[t]:
             wanted = max(wanted, capacity[asked[lead]])
         for k in range(lead):
             asked[k] = asked[k + 1]
@@ -292,7 +328,7 @@ def _replayed(
 
 
 @entry
-def _costs(
+def _outcomes(
     work: Any,
     rows: Any,
     holds: Any,
@@ -303,15 +339,14 @@ def _costs(
     due: Any,
     slope: Any,
 ) -> Any:
-    """What every rule costs, lateness beyond the allowance included, by average, hold, margin."""
-    allowed = numbers[1] * work.sum()
+    """What every rule costs and how much work it does late, by average, hold, margin."""
     costs = np.empty((rows.shape[0], holds.size, margins.size))
+    lates = np.empty_like(costs)
     for i in range(rows.shape[0]):
         for j in range(holds.size):
             held = _highest(rows[i], holds[j])
             for k in range(margins.size):
-                cost, late = _replay(
+                costs[i, j, k], lates[i, j, k] = _replay(
                     work, rows[i], held, margins[k], lead, numbers, steps, due, slope
                 )
-                costs[i, j, k] = cost + numbers[5] * max(0.0, late - allowed)
-    return costs
+    return costs, lates

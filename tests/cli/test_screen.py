@@ -1,11 +1,13 @@
 """What a run looks like on the terminal."""
 
+from dataclasses import replace
+
 import pytest
 from rich.console import Console
 
 from foretide.cli.screen import Screen, line, summary, table
 from foretide.journal import Run
-from foretide.model import Decision, Forecast, Latency, Plan, Sample, Snapshot
+from foretide.model import Choice, Decision, Forecast, Latency, Plan, Sample, Snapshot
 from foretide.topology import Operator, Topology
 
 
@@ -53,6 +55,17 @@ def test_the_summary_compares_with_static_peak(run: Run) -> None:
     assert "saved" not in told, "less replica time, but the stops cost more"
     assert "within the target of 5 s" in told
     assert summary(run, []) == "No window was measured."
+
+
+def test_the_summary_ends_with_what_the_promise_costs(run: Run) -> None:
+    """As the planner worked it out last, which is not in every window."""
+    first, second, third = (decided(110.0 + 10.0 * i, 3) for i in range(3))
+    priced = [
+        replace(d, proposed=Plan({"a": 4}, {"": text}, choices=(Choice(0.99, 1.5),)))
+        for d, text in ((first, "early"), (second, "99 % would have cost 1.50"))
+    ]
+    assert summary(run, [*priced, third]).endswith("\nThe promise: 99 % would have cost 1.50.")
+    assert "The promise" not in summary(run, [first, second, third])
 
 
 def test_without_a_terminal_there_is_one_line_per_window(

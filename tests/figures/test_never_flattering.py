@@ -160,6 +160,19 @@ def test_a_run_that_served_everything_shows_its_saving(loads: list[int]) -> None
     assert ("less than static peak" in verdict([small])) is (expected >= 5e-4)
 
 
+def test_a_system_that_kept_the_promise_below_the_need_is_named_without_a_saving() -> None:
+    """A hump waits within the target: all in time, with one replica less than it keeps busy."""
+    run = Run("r", "s", CHAIN, WINDOW_S, 0.0, target_latency_s=5.0, share=0.99)
+    windows = [Window(300, 2, 1.0, 1.0)] * 3
+    small = summarize(RunRecord.of_journal(run, journal(windows)))
+    other = replace(small, figures=replace(small.figures, system="other", slo_share=0.8))
+    text = verdict([small, other])
+    assert text.startswith("s kept 100 % of events within the latency target at ")
+    assert text.endswith(f"No saving is claimed: {small.short}.")
+    none = verdict([other, replace(other, figures=replace(other.figures, system="third"))])
+    assert none.startswith("No system kept 99 % of events within the latency target. other came")
+
+
 def cost_by_hand(replicas: list[int]) -> float:
     """What two operators with these replicas cost: replica time, starts, stops and routes."""
     prices, changes = Prices(), [b - a for a, b in pairwise(replicas)]

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from foretide.errors import InvalidConfig
 from foretide.figures.comparison import Comparison
 from foretide.journal import Journal, Run
 from foretide.load import Load
-from foretide.model import Decision, Sample, Snapshot
+from foretide.model import Choice, Decision, Sample, Snapshot
 from foretide.report import Page, of_comparison, of_journal, render, write
 from foretide.sim.compare import Scenario, compare
 from foretide.systems import system
@@ -63,6 +64,15 @@ def test_nothing_in_a_name_can_break_out_of_the_data() -> None:
     assert text.count("</script>") == 3
     assert data_of(text)["left_out"] == {"x": "</script><script>alert(1)"}
     assert "<i>" not in text
+
+
+def test_the_price_of_other_promises_is_shown_where_a_system_worked_it_out() -> None:
+    found = comparison("srea", "static")
+    priced = replace(found.runs[1], choices=(Choice(0.95, 1.2), Choice(0.99, 1.5)), priced="why")
+    runs = data_of(render(of_comparison(replace(found, runs=(found.runs[0], priced)))))["runs"]
+    assert (runs[0]["choices"], runs[0]["priced"]) == ([], "")
+    assert runs[1]["choices"] == [{"share": 0.95, "cost": 1.2}, {"share": 0.99, "cost": 1.5}]
+    assert runs[1]["priced"] == "why"
 
 
 def test_a_long_run_is_thinned() -> None:
@@ -189,6 +199,9 @@ def test_every_chart_is_drawn_in_a_real_browser(tmp_path: Path) -> None:
         "one": of_comparison(comparison("srea")),
         "live": of_journal(journal_of(tmp_path)),
     }
+    one = pages["one"]
+    offered = (Choice(0.95, 1.2), Choice(0.99, 1.5))
+    pages["one"] = replace(one, runs=(replace(one.runs[0], choices=offered, priced="why"),))
     with chromium() as browser:
         for name, page in pages.items():
             file = write(tmp_path / f"{name}.html", page)
@@ -213,10 +226,14 @@ def test_every_chart_is_drawn_in_a_real_browser(tmp_path: Path) -> None:
                 assert expected | {f"operator-{o}" for o in page.topology.names} <= names
                 assert tab.locator("[data-chart]:not([data-drawn])").count() == 0
                 canvases = tab.locator("canvas")
-                drawn_otherwise = {"cost", "percentiles", "balance", "frontier"}
+                drawn_otherwise = {"cost", "percentiles", "balance", "frontier", "choices"}
                 assert canvases.count() == len(names - drawn_otherwise)
                 assert min(canvases.nth(i).evaluate(INK) for i in range(canvases.count())) > 500
                 assert tab.locator("#cost .bar").count() == len(page.runs)
+                offers = tab.locator("#choices .bar").all_inner_texts()
+                assert [o.split() for o in offers] == (
+                    [["95", "%", "1.20"], ["99", "%", "1.50"]] if name == "one" else []
+                )
                 assert tab.locator("#figures tbody tr").count() == len(page.runs)
                 assert tab.locator("#decisions li").count() > 0
                 assert tab.evaluate("document.documentElement.scrollWidth") <= width

@@ -16,7 +16,7 @@ from tweets_world import SERVICE_TIME_S, SHARE, TWEETS, World, load, steps, twee
 
 from foretide.control import ModeSwitch
 from foretide.journal import Journal, read
-from foretide.model import Decision, Host, Snapshot
+from foretide.model import Choice, Decision, Host, Snapshot
 from foretide.web import serve
 from foretide.web.server import Served
 from foretide.wording import percent, plural
@@ -253,6 +253,7 @@ class Recorded:
     shared_slots: bool
     replicas: int
     share: float = 0.99
+    choices: tuple[Choice, ...] = ()
 
     def write(self, folder: Path) -> None:
         tweets(folder / "scripted.jsonl", windows=40)
@@ -261,9 +262,13 @@ class Recorded:
         with Journal(
             folder / "journal.jsonl", replace(run, settings=facts, share=self.share)
         ) as book:
-            for d in decisions:
+            for i, d in enumerate(decisions):
                 plan = d.plan and replace(d.plan, model_error=0.123)
-                book.append(replace(d, snapshot=d.snapshot and self.changed(d.snapshot), plan=plan))
+                if plan and i == 20:
+                    text = {**plan.reasons, "": "99 % would have cost 1.50"}
+                    plan = replace(plan, choices=self.choices, reasons=text)
+                snapshot = d.snapshot and self.changed(d.snapshot)
+                book.append(replace(d, snapshot=snapshot, proposed=plan, plan=plan))
 
     def changed(self, snapshot: Snapshot) -> Snapshot:
         samples = {
@@ -289,6 +294,7 @@ def test_a_run_that_ran_short_says_so_and_shows_no_saving(browser: Browser, tmp_
         for text in ("executors2", "task slots8", "lead time12 s", "processing"):
             expect(facts).to_contain_text(text)
         expect(facts).to_contain_text("model error12.3 %")
+        expect(page.locator("#choices")).to_be_hidden()
         link = page.locator("#spark-ui")
         expect(link).to_have_attribute("href", "http://127.0.0.1:4040")
         label = page.locator('.node[data-operator="spam"]').get_attribute("aria-label") or ""
@@ -321,5 +327,27 @@ def test_a_run_that_cost_more_than_static_peak_says_so_and_not_saved(
         expect(page.locator("#h-saved")).to_have_text("Extra cost")
         expect(page.locator("#v-saved")).to_have_text(re.compile(r"^\d+(\.\d)? %$"))
         expect(page.locator("#s-saved")).to_have_text("against static peak")
+        assert seen.errors == []
+        page.close()
+
+
+def test_the_price_of_other_promises_is_a_bar_each_until_the_next_one(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """The planner worked it out once, in the middle of the run."""
+    offered = (Choice(0.95, 1.2), Choice(0.99, 1.5), Choice(0.999, 1.8))
+    Recorded(shared_slots=False, replicas=8, choices=offered).write(tmp_path)
+    with serve(tmp_path, port=0) as site:
+        page, seen = opened(browser, site, "desktop")
+        rows = page.locator("#choices li")
+        lines = ["95 %1.20, 20 % less", "99 %1.50, promised", "99.9 %1.80, 20 % more"]
+        expect(rows).to_have_text(lines)
+        expect(page.locator("#choices-sentence")).to_have_text("99 % would have cost 1.50")
+        expect(page.locator("#choices-hint")).to_contain_text("share within 2 s")
+        boxes = [r.bounding_box() for r in rows.locator(".level").all()]
+        widths = [box["width"] for box in boxes if box]
+        assert [w / widths[-1] for w in widths] == pytest.approx([0.667, 0.833, 1.0], abs=0.01)
+        ARTIFACTS.mkdir(exist_ok=True)
+        page.screenshot(path=ARTIFACTS / "dashboard-choices.png", full_page=True)
         assert seen.errors == []
         page.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,11 @@ from tweets_world import TWEETS, tweets
 from foretide.figures.metrics import figures
 from foretide.figures.record import RunRecord
 from foretide.journal import Run, encode, read
-from foretide.model import Decision, Forecast, Latency, Plan, Sample, Snapshot
+from foretide.model import Choice, Decision, Forecast, Latency, Plan, Sample, Snapshot
 from foretide.topology import Operator, Topology
 from foretide.web.lines import DecisionLine, decode
+from foretide.web.prometheus import exposition
+from foretide.web.records import ChoicesNow, State
 from foretide.web.state import OVERALL, PER_OPERATOR, WHOLE_POINTS, Journalled, RunState
 
 TWO = Topology((Operator("a"), Operator("b", inputs=("a",))))
@@ -206,3 +209,20 @@ def test_notable_decisions_are_those_a_person_wants_to_read() -> None:
     assert not line(Decision(1, "waiting", "act", error="read: too early")).notable
     assert decode(b'{"decision":{"at":1}}\n') is None
     assert decode(b'{"decision":{"at":1,"outcome":"unch') is None
+
+
+def test_the_price_of_other_promises_stays_until_the_planner_works_it_out_again() -> None:
+    def priced(at: float, cost: float) -> Decision:
+        plan = Plan({"a": 2, "b": 1}, {"": f"99 % for {cost:g}"}, choices=(Choice(0.99, cost),))
+        guarded = replace(plan, reasons={"": "held back"}, choices=())
+        return two(at, proposed=plan, plan=guarded)
+
+    state = RunState(RUN)
+    state.add(line(two(10.0, proposed=Plan({"a": 2, "b": 1}), plan=Plan({"a": 2, "b": 1}))))
+    assert state.now(Journalled(), 1).choices is None
+    for d in (priced(20.0, 1.5), two(30.0), priced(40.0, 1.25), two(50.0)):
+        state.add(line(d))
+    now = state.now(Journalled(), 5)
+    assert now.choices == ChoicesNow(40.0, "99 % for 1.25", [0.99], [1.25])
+    page = exposition(State(state.info(), now))
+    assert 'foretide_promise_cost_ratio{share="0.99"} 1.25' in page

@@ -190,4 +190,6 @@ def summary(run: Run, decisions: Sequence[Decision]) -> str:
             f"Completion of an input and all that came of it: mean "
             f"{completed.mean_ms / 1e3:.1f} s, p90 {completed.p90_ms / 1e3:.1f} s{total}."
         )
+    if record.priced is not None and (sentence := record.priced.reasons.get("")):
+        lines.append(f"The promise: {sentence}.")
     return "\n".join(lines)

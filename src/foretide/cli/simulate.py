@@ -330,6 +330,9 @@ def _print(comparison: Comparison, in_money: bool = False) -> None:
     screen = console()
     screen.print(table)
     screen.print(verdict(comparison.runs))
+    for run in comparison.runs:
+        if run.priced:
+            say(f"{run.system}: {run.priced}.")
 
 
 def _cell(value: Any, form: str) -> str:

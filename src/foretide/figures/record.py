@@ -12,7 +12,7 @@ from foretide.errors import InvalidRecord
 from foretide.figures.account import Account, Promise
 from foretide.figures.demand import ReplicaDemand, WindowArrays
 from foretide.journal import Run
-from foretide.model import Array, Decision, Latency, Prices, Snapshot
+from foretide.model import Array, Decision, Latency, Plan, Prices, Snapshot
 from foretide.plan.optimum import optimal_schedule
 from foretide.quantities import Counts, merged_latency
 from foretide.topology import Topology
@@ -91,6 +91,12 @@ class RunRecord:
             latencies_ms=None,
             latency_weights=None,
         )
+
+    @cached_property
+    def priced(self) -> Plan | None:
+        """The last plan that came with the price of other promises; None where none did."""
+        plans = (d.proposed for d in reversed(self.decisions))
+        return next((p for p in plans if p is not None and p.choices), None)
 
     @cached_property
     def windows(self) -> tuple[WindowArrays, ...]:

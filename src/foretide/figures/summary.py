@@ -16,7 +16,7 @@ from foretide.figures.account import PROMISED
 from foretide.figures.metrics import Figures, figures, optimum_cost, window_utilization
 from foretide.figures.record import RunRecord
 from foretide.figures.saving import saving
-from foretide.model import Array, Decision, Sample, Snapshot
+from foretide.model import Array, Choice, Decision, Sample, Snapshot
 
 POINTS = 1000
 DECISIONS = 200
@@ -66,7 +66,8 @@ class Summary:
     Rates, forecasts, replicas and utilization are means over a point's windows, backlog and
     latencies their maxima; NaN where nothing is known. ``balance`` has the whole run, its first and
     its last third for each operator whose replicas were measured one by one. ``short`` says by how
-    much the run ran short of ``share``, the promised share of events, or of its need.
+    much the run ran short of ``share``, the promised share of events, or of its need. ``choices``
+    are what other shares would have cost, as the system worked it out last, in ``priced`` words.
     """
 
     figures: Figures
@@ -92,6 +93,8 @@ class Summary:
     short: str | None = None
     share: float = PROMISED
     shared_slots: bool = False
+    choices: tuple[Choice, ...] = ()
+    priced: str = ""
 
     @property
     def system(self) -> str:
@@ -152,6 +155,8 @@ def summarize(record: RunRecord, points: int = POINTS, decisions: int = DECISION
         short=saving(record.account, result.slo_share).short,
         share=record.account.promise.least,
         shared_slots=record.shared_slots,
+        choices=record.priced.choices if record.priced else (),
+        priced=record.priced.reasons.get("", "") if record.priced else "",
     )
 
 

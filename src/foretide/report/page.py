@@ -194,6 +194,8 @@ def _run(run: Summary) -> dict[str, Any]:
             for k in ("latency_ms", "replicas", "need", "optimum")
         },
         "balance": {n: [_balance(part) for part in parts] for n, parts in run.balance.items()},
+        "choices": [asdict(c) for c in run.choices],
+        "priced": run.priced,
         "steps": [asdict(s) for s in run.steps],
         "steps_left_out": run.steps_left_out,
     }

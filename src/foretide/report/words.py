@@ -115,11 +115,19 @@ def verdict(runs: Sequence[Summary]) -> str:
         )
     least = runs[0].share
     kept = [r for r in priced if r.short is None]
+    in_time = [r for r in priced if (r.figures.slo_share or 0.0) >= least]
+    if not kept and in_time:
+        best = min(in_time, key=_ratio)
+        return (
+            f"{best.system} kept {percent(best.figures.slo_share or 0.0)} of events within the "
+            f"latency target at {_ratio(best):.2f} times the cost of the optimum. No saving is "
+            f"claimed: {best.short}."
+        )
     if not kept:
         best = max(priced, key=lambda r: r.figures.slo_share or 0.0)
         return (
-            f"No system kept {percent(least)} of events within the latency target and covered the "
-            f"need. {best.system} came closest with {percent(best.figures.slo_share or 0.0)} in "
+            f"No system kept {percent(least)} of events within the latency target. "
+            f"{best.system} came closest with {percent(best.figures.slo_share or 0.0)} in "
             f"target, at {_ratio(best):.2f} times the cost of the optimum."
         )
     best, dearest = min(kept, key=_ratio), max(priced, key=_ratio)

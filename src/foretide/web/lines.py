@@ -13,7 +13,7 @@ from typing import Annotated
 import msgspec
 
 from foretide.journal import Run
-from foretide.model import Latency, Mode, Outcome
+from foretide.model import Choice, Latency, Mode, Outcome
 
 Count = Annotated[float, msgspec.Meta(ge=0)]
 
@@ -62,11 +62,13 @@ class ForecastLine(msgspec.Struct, gc=False):
 
 
 class PlanLine(msgspec.Struct, gc=False):
-    """A Plan, as far as the page needs it."""
+    """A Plan, as far as the page needs it; ``reasons`` are read only where they are shown."""
 
     replicas: dict[str, int]
     executors: int | None = None
     model_error: Count | None = None
+    choices: tuple[Choice, ...] = ()
+    reasons: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class DecisionLine(msgspec.Struct, gc=False):

@@ -96,6 +96,13 @@ def _run(run: RunInfo, now: Now) -> Iterator[Metric]:
         "Cost of replicas for the highest need so far, held all the time.",
         ({}, now.cost.static_peak),
     )
+    if now.choices is not None:
+        priced = zip(now.choices.shares, now.choices.costs, strict=True)
+        yield _gauge(
+            "promise_cost_ratio",
+            "Replicas for each busy one that keeping this share within the target would have cost.",
+            *(({"share": f"{share:g}"}, cost) for share, cost in priced),
+        )
     yield _gauge("executors", "Executors running.", ({}, now.executors))
     yield _gauge("executors_planned", "Executors of the last plan.", ({}, now.executors_planned))
     yield _gauge(

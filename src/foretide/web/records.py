@@ -96,6 +96,17 @@ class Cost(msgspec.Struct):
     short: str | None = None
 
 
+class ChoicesNow(msgspec.Struct):
+    """What shares of the events within the target would have cost on the load so far, rising, and
+    the planner's sentence about them; as of ``at``.
+    """
+
+    at: float
+    sentence: str
+    shares: list[float]
+    costs: list[float]
+
+
 class Now(msgspec.Struct, kw_only=True):
     """Where the run stands. ``mode`` held in the last step; ``asked_mode`` is what the switch says,
     null when no loop is listening.
@@ -125,6 +136,7 @@ class Now(msgspec.Struct, kw_only=True):
     lead_s: float | None = None
     latency: LatencyNow | None = None
     outlook: LoadOutlook | None = None
+    choices: ChoicesNow | None = None
     cost: Cost
     outcomes: dict[str, int] = {}
     operators: dict[str, OperatorNow] = {}

@@ -19,6 +19,7 @@ from foretide.model import Array, Latency, Mode
 from foretide.quantities import merged_latency
 from foretide.web.lines import DecisionLine, PlanLine, SnapshotLine
 from foretide.web.records import (
+    ChoicesNow,
     Columns,
     Cost,
     LatencyNow,
@@ -97,6 +98,7 @@ class RunState:
         self._outcomes: Counter[str] = Counter()
         self.last: DecisionLine | None = None
         self._plan: PlanLine | None = None
+        self._choices: ChoicesNow | None = None
 
     def add(self, decision: DecisionLine) -> None:
         """One window of the run."""
@@ -105,6 +107,8 @@ class RunState:
         if self._ahead:
             overall["forecast"], overall["upper"] = self._ahead.pop(0)
         self._plan = decision.plan or self._plan
+        if decision.proposed is not None and decision.proposed.choices:
+            self._choices = _choices(decision.at, decision.proposed)
         if decision.plan is not None and not self.shared_slots:
             self._planned = np.array(
                 [decision.plan.replicas.get(n, np.nan) for n in self.names], dtype=float
@@ -234,6 +238,7 @@ class RunState:
             outlook=LoadOutlook([m for m, _ in ahead], upper if len(upper) == len(ahead) else None)
             if ahead
             else None,
+            choices=self._choices,
             cost=self._cost(),
             outcomes=dict(self._outcomes),
             operators=self._operators_now() if self._account.windows else {},
@@ -309,6 +314,12 @@ def nothing_yet(file: Journalled) -> Now:
         skipped_lines=file.skipped_lines,
         cost=Cost(0.0, None, None, None),
     )
+
+
+def _choices(at: float, plan: PlanLine) -> ChoicesNow:
+    sentence = msgspec.json.decode(plan.reasons, type=dict[str, str]).get("", "")
+    costs = [c.cost for c in plan.choices]
+    return ChoicesNow(at, sentence, [c.share for c in plan.choices], costs)
 
 
 def _web_address(value: object) -> str | None:

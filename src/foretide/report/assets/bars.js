@@ -253,6 +253,27 @@ function drawPercentiles() {
   drawn("percentiles");
 }
 
+/* The price of other promises, of every system that worked it out. */
+function drawChoices() {
+  const priced = runs.map((r, i) => i).filter((i) => runs[i].choices.length);
+  if (!priced.length) return $("choices-section").remove();
+  const most = Math.max(...priced.flatMap((i) => runs[i].choices.map((c) => c.cost)));
+  $("choices").dataset.chart = "choices";
+  for (const i of priced) {
+    if (priced.length > 1) $("choices").append(element("h3", {}, runs[i].system));
+    for (const { share, cost } of runs[i].choices) {
+      const level = element("b");
+      level.style.width = (100 * cost) / most + "%";
+      const own = share === runs[i].share ? "bar own" : "bar";
+      $("choices").append(
+        element("div", { class: own, run: i }, element("span", {}, percent(share)), element("div", { class: "track" }, level), element("span", {}, cost.toFixed(2))),
+      );
+    }
+    $("choices").append(element("p", { class: "hint" }, runs[i].priced));
+  }
+  drawn("choices");
+}
+
 /* One run: its first third against its last, before and after it learned. Several: each as a whole. */
 function drawBalance() {
   const operators = busiest.filter((o) => runs.some((r) => r.balance[o]));

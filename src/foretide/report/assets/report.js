@@ -236,6 +236,7 @@ function start() {
   drawCost();
   drawPercentiles();
   drawBalance();
+  drawChoices();
   drawTable();
   for (const id of ["decision-system", "decision-text"]) $(id).addEventListener("input", drawDecisions);
   drawDecisions();

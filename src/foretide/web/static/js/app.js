@@ -1,5 +1,6 @@
 // The page: receives the stream's events, keeps the series and shows them. All numbers come from the server.
 import { CHARTS, Chart } from "./charts.js";
+import { showChoices } from "./choices.js";
 import { Feed } from "./feed.js";
 import { NONE, bytes, milliseconds, number, percent, plural, span } from "./format.js";
 import { Graph } from "./graph.js";
@@ -90,6 +91,7 @@ function drawNow() {
   graph.update(now.operators, now.live);
   graph.mark(page.operator);
   drawCharts(run, now);
+  showChoices($("choices"), run, now.choices);
   document.body.dataset.windows = now.windows;
 }
 

@@ -135,3 +135,27 @@ def test_its_schedules_keep_the_promise_through_the_whole_chain(
     schedules = tuple(tuple(planner.schedules[n]) for n in ("a", "b"))
     assert late_in_chain(demand, schedules, windows) <= 0.1 * demand.sum() + 1 / 8
     assert max(schedules[0][:lead], default=3) <= 3, "nothing asked for now works before"
+
+
+def spiked(seconds: int) -> np.ndarray:
+    """A spike of a window every minute, three times as high as the rest."""
+    return np.where(np.arange(seconds) % 60 < 5, 60.0, 20.0)
+
+
+def test_events_that_may_be_late_are_not_all_taken_from_the_windows_that_count() -> None:
+    """An even warm-up, which needs no lateness, before five spikes, which would be cheaper late."""
+    load = Load("spikes", np.concatenate([np.full(3000, 60.0), spiked(300)]), interval_s=1.0)
+    case = replace(CASE, load=load, warm_up_s=3000.0)
+    found = figures(simulate(case, system("clairvoyant-target")))
+    assert (found.slo_share or 0.0) >= 0.97
+    assert 1.0 <= (found.cost or 0.0) / (case.target_cost() or 1.0) < 1.3
+
+
+def test_a_queue_that_chance_made_is_worked_off() -> None:
+    """Nearly as many events as six replicas can do, for 20 minutes: the schedule of a fluid has six
+    all the time, and what once waits would wait for good.
+    """
+    case = replace(CASE, load=Load("full", np.full(1200, 59.5), interval_s=1.0))
+    found = figures(simulate(case, system("clairvoyant-target")))
+    assert (found.slo_share or 0.0) >= 0.98
+    assert (found.cost or 0.0) / (case.target_cost() or 1.0) < 1.35

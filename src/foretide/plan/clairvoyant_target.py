@@ -4,8 +4,9 @@ the load as it will come. Simulator only.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +27,10 @@ from foretide.wording import percent, plural
 
 FRONT = 0.8
 """Part of the waiting time that a source may plan to use where the others only pass its work on."""
+BY_CHANCE = 0.5
+"""Part of the waiting time that chance may fill: a longer queue than a fluid would have is worked
+off, or it would wait for good where schedules use replicas fully.
+"""
 CAREFUL = 0.95
 """Part of the waiting time that schedules plan to use: a window's departures are taken as even."""
 
@@ -51,6 +56,7 @@ class ClairvoyantTarget:
     ) -> None:
         self.future, self.prices = future, priced(prices)
         self.schedules: dict[str, Schedule] = {}
+        self._extra_at: dict[str, float] = {}
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         future = self.future
@@ -68,10 +74,16 @@ class ClairvoyantTarget:
                 for n in topology.names
             }
             case = _Case(topology, future, self.prices, window, start, lead, waiting)
-            self.schedules = case.cheapest()
+            self.schedules = case.in_operation()
             self._begun = window
+            self._left_s = case.left_s(self.schedules)
+            longest = 1 + max(case.depth().values())
+            self._spare_s = max(future.spare_s, future.window_s) / longest
         at = window - self._begun
         target = {n: int(s[at : at + lead + 1].max()) for n, s in self.schedules.items()}
+        for n in topology.names:
+            extra = self._by_chance(n, at, target[n], history)
+            target[n] = min(target[n] + extra, max(target[n], topology[n].max_replicas))
         reasons = {
             n: f"the cheapest schedule that keeps {percent(future.share)} within the target has "
             f"{plural(r, 'replica')} in window {window}, which keeps "
@@ -79,6 +91,21 @@ class ClairvoyantTarget:
             for n, r in target.items()
         }
         return Plan(target, reasons)
+
+    def _by_chance(self, name: str, at: int, target: int, history: History) -> int:
+        """Replicas to work off what waits beyond what the schedules leave waiting. One of them
+        stays until it has cost as much as a restart: chance comes again.
+        """
+        if not at:
+            return 0
+        spare_s = self._spare_s
+        waiting_s = history.latest.samples[name].backlog * (history.service_time_s(name) or 0.0)
+        beyond_s = waiting_s - self._left_s[name][at - 1] - BY_CHANCE * spare_s * target
+        extra = max(0, math.ceil(beyond_s / spare_s))
+        if extra:
+            self._extra_at[name] = history.now
+        lately = history.now - self._extra_at.get(name, -math.inf) < self.prices.break_even_s
+        return max(extra, int(lately))
 
 
 @dataclass(frozen=True)
@@ -95,8 +122,26 @@ class _Case:
     lead: int
     waiting: Mapping[str, float]
 
+    def in_operation(self) -> dict[str, Schedule]:
+        """The cheapest schedules, those of the windows that count with a promise of their own."""
+        schedules, begins = self.cheapest(), self.future.counted_from - self.window
+        if not 0 < begins < min(len(s) for s in schedules.values()):
+            return schedules
+        left_s = self.left_s(schedules)
+        counted = replace(
+            self,
+            window=self.future.counted_from,
+            start={n: int(s[begins - 1]) for n, s in schedules.items()},
+            waiting={n: float(s[begins - 1]) for n, s in left_s.items()},
+            lead=0,  # known long before
+        ).cheapest()
+        return {
+            n: without_valleys(np.concatenate([s[:begins], counted[n]]), self.lead)
+            for n, s in schedules.items()
+        }
+
     def cheapest(self) -> dict[str, Schedule]:
-        depth = self._depth()
+        depth = self.depth()
         longest = 1 + max(depth.values())
         equal = dict.fromkeys(depth, 1.0 / longest)
         ways = [equal]
@@ -110,7 +155,17 @@ class _Case:
             key=lambda s: sum(schedule_cost(r, each, self.start[n]) for n, r in s.items()),
         )
 
-    def _depth(self) -> dict[str, int]:
+    def left_s(self, schedules: Mapping[str, Schedule]) -> dict[str, Array]:
+        """Seconds of work that these schedules leave waiting at each operator after each window."""
+        done: dict[str, Array] = {}
+        left = {}
+        for n in self.topology.order:
+            work = self._arriving(n, done)
+            done[n] = served(work, schedules[n])
+            left[n] = np.cumsum((work - done[n]).sum(axis=1)) * self.future.window_s
+        return left
+
+    def depth(self) -> dict[str, int]:
         """Operators on the longest way from a source; every operator its own where there is a
         loop.
         """

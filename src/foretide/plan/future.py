@@ -22,6 +22,7 @@ class Future:
     row per window and the same for each equal part of it, where the load changes within one. A
     ``share`` of the events may wait ``spare_s`` seconds in all: the latency target less the service
     times. ``sent[p, c]`` is the work that p's work causes at c, per unit of it, for every edge.
+    Figures count from window ``counted_from`` on: those before are a warm-up.
     """
 
     start: float
@@ -32,6 +33,7 @@ class Future:
     share: float = 0.99
     sent: Mapping[tuple[str, str], float] = field(default_factory=dict)
     fine: Mapping[str, Array] = field(default_factory=dict)
+    counted_from: int = 0
 
     def parts(self, name: str) -> Array:
         """Replica-windows of work in every window (row) and part of it."""

@@ -194,7 +194,17 @@ class Scenario:
         parts = int(max(1, min(PARTS_AT_MOST, self.window_s / self.load.interval_s + 1e-9)))
         within = self.load.rates(self.window_s / parts)[: parts * len(rates)].reshape(-1, parts)
         fine = {n: within * visits[n] * app.service_s(n) for n in app.topology.names}
-        return LoadFuture(0.0, self.window_s, self.needs(), work, spare_s, self.share, sent, fine)
+        return LoadFuture(
+            0.0,
+            self.window_s,
+            self.needs(),
+            work,
+            spare_s,
+            self.share,
+            sent,
+            fine,
+            counted_from=self.windows - self.measured.windows,
+        )
 
     def target_cost(self) -> float | None:
         """The least cost that keeps the promise (``plan.clairvoyant_target.bound``); None where the

@@ -159,3 +159,40 @@ def test_a_queue_that_chance_made_is_worked_off() -> None:
     found = figures(simulate(case, system("clairvoyant-target")))
     assert (found.slo_share or 0.0) >= 0.98
     assert (found.cost or 0.0) / (case.target_cost() or 1.0) < 1.35
+
+
+def asked_of(demand: np.ndarray, lead: int, queues: list[tuple[float, float]]) -> list[dict]:
+    """What is asked for in a chain of two, a second of work per event, step by step, where so many
+    events wait for both in each step; beside the replicas of the schedule.
+    """
+    topology = Topology((Operator("a", max_replicas=50), Operator("b", ("a",), max_replicas=50)))
+    history = History(topology)
+    planner = ClairvoyantTarget(chain_of_two(demand, 1.0, 0.99))
+    asked = []
+    for i, waiting in enumerate(queues):
+        seen = {
+            n: Sample(5.0, 5.0, q, 4, busy_s=5.0) for n, q in zip(("a", "b"), waiting, strict=True)
+        }
+        history.append(Snapshot(5.0 * i, 5.0, seen, lead_s=5.0 * lead))
+        asked.append(dict(planner.plan(topology, history, {}).replicas))
+    return asked
+
+
+def test_replicas_against_a_queue_count_while_they_are_on_their_way() -> None:
+    flat = np.full(40, 4.0)
+    once = asked_of(flat, 2, [(0.0, 0.0), (0.0, 30.0), (0.0, 30.0), (0.0, 30.0)])
+    assert [step["b"] for step in once] == [4, 4 + 10, 5, 5]  # one stays for a while
+    at_once = asked_of(flat, 0, [(0.0, 0.0), (0.0, 30.0), (0.0, 30.0)])
+    assert [step["b"] for step in at_once] == [4, 14, 14]
+
+
+def test_what_one_operator_does_early_does_not_make_the_next_one_late() -> None:
+    """The schedule lets 7.5 s of a spike wait for a. When a has done them already they wait for b,
+    which is as it was planned; as much on top of it is not.
+    """
+    spike = np.array([3.5, 3.5, 5.5, *[3.5] * 10])
+    begun = [(0.0, 0.0)] * 3
+    early = asked_of(spike, 0, [*begun, (0.0, 7.5)])
+    assert [step["b"] for step in early] == [4, 4, 4, 4]
+    late = asked_of(spike, 0, [*begun, (7.5, 7.5)])
+    assert [step["b"] for step in late] == [4, 4, 4, 5]

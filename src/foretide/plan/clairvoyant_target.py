@@ -5,8 +5,10 @@ the load as it will come. Simulator only.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,9 +27,10 @@ from foretide.plan.target_optimum import Promise, served, target_optimum
 from foretide.topology import Topology
 from foretide.wording import percent, plural
 
+T = TypeVar("T", float, Array)
 FRONT = 0.8
 """Part of the waiting time that a source may plan to use where the others only pass its work on."""
-BY_CHANCE = 0.5
+BY_CHANCE = 0.25
 """Part of the waiting time that chance may fill: a longer queue than a fluid would have is worked
 off, or it would wait for good where schedules use replicas fully.
 """
@@ -56,6 +59,7 @@ class ClairvoyantTarget:
     ) -> None:
         self.future, self.prices = future, priced(prices)
         self.schedules: dict[str, Schedule] = {}
+        self._extra: dict[str, list[int]] = defaultdict(list)
         self._extra_at: dict[str, float] = {}
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
@@ -67,23 +71,22 @@ class ClairvoyantTarget:
             )
         window = future.window(history.now)
         lead = lead_windows(history.latest.lead_s, future.window_s)
+        waiting = {
+            n: history.latest.samples[n].backlog * (history.service_time_s(n) or 0.0)
+            for n in topology.names
+        }
         if not self.schedules:
             start = {n: max(1, history.replicas(n)) for n in topology.names}
-            waiting = {
-                n: history.latest.samples[n].backlog * (history.service_time_s(n) or 0.0)
-                for n in topology.names
-            }
-            case = _Case(topology, future, self.prices, window, start, lead, waiting)
-            self.schedules = case.in_operation()
-            self._begun = window
-            self._left_s = case.left_s(self.schedules)
-            longest = 1 + max(case.depth().values())
-            self._spare_s = max(future.spare_s, future.window_s) / longest
-        at = window - self._begun
+            self._begin(_Case(topology, future, self.prices, window, start, lead, waiting))
+        case = self._case
+        at = window - case.window
         target = {n: int(s[at : at + lead + 1].max()) for n, s in self.schedules.items()}
-        for n in topology.names:
-            extra = self._by_chance(n, at, target[n], history)
-            target[n] = min(target[n] + extra, max(target[n], topology[n].max_replicas))
+        if at:
+            behind = case.behind(waiting)
+            for n in topology.names:
+                beyond_s = behind[n] - self._behind_s[n][at - 1]
+                extra = self._by_chance(n, at, target[n], beyond_s, history.now)
+                target[n] = min(target[n] + extra, max(target[n], topology[n].max_replicas))
         reasons = {
             n: f"the cheapest schedule that keeps {percent(future.share)} within the target has "
             f"{plural(r, 'replica')} in window {window}, which keeps "
@@ -92,19 +95,28 @@ class ClairvoyantTarget:
         }
         return Plan(target, reasons)
 
-    def _by_chance(self, name: str, at: int, target: int, history: History) -> int:
-        """Replicas to work off what waits beyond what the schedules leave waiting. One of them
-        stays until it has cost as much as a restart: chance comes again.
+    def _begin(self, case: _Case) -> None:
+        self._case, self.schedules = case, case.in_operation()
+        self._behind_s = case.behind(case.left_s(self.schedules))
+        self._depth = case.depth()
+        longest = 1 + max(self._depth.values())
+        self._spare_s = max(case.future.spare_s or 0.0, case.future.window_s) / longest
+
+    def _by_chance(self, name: str, at: int, target: int, beyond_s: float, now: float) -> int:
+        """Replicas to work off ``beyond_s`` more seconds of work than the schedules leave behind.
+        One of them stays until it has cost as much as a restart, because chance comes again, or
+        until the schedule stops some anyway.
         """
-        if not at:
-            return 0
-        spare_s = self._spare_s
-        waiting_s = history.latest.samples[name].backlog * (history.service_time_s(name) or 0.0)
-        beyond_s = waiting_s - self._left_s[name][at - 1] - BY_CHANCE * spare_s * target
-        extra = max(0, math.ceil(beyond_s / spare_s))
+        case, asked, schedule = self._case, self._extra[name], self.schedules[name]
+        room_s = BY_CHANCE * self._spare_s * (1 + self._depth[name]) * target
+        on_its_way_s = sum(asked[len(asked) - case.lead :]) * case.future.window_s
+        extra = max(0, math.ceil((beyond_s - room_s - on_its_way_s) / self._spare_s))
+        asked.append(extra)
         if extra:
-            self._extra_at[name] = history.now
-        lately = history.now - self._extra_at.get(name, -math.inf) < self.prices.break_even_s
+            self._extra_at[name] = now
+        elif schedule[at] < schedule[at - 1]:
+            self._extra_at.pop(name, None)
+        lately = now - self._extra_at.get(name, -math.inf) < self.prices.break_even_s
         return max(extra, int(lately))
 
 
@@ -164,6 +176,19 @@ class _Case:
             done[n] = served(work, schedules[n])
             left[n] = np.cumsum((work - done[n]).sum(axis=1)) * self.future.window_s
         return left
+
+    def behind(self, waiting: Mapping[str, T]) -> dict[str, T]:
+        """Seconds of work that an operator still has to do for what has entered: what waits for it
+        and what it gets from what waits before it. Around a loop only the former.
+        """
+        if self.topology.has_loop:
+            return dict(waiting)
+        behind: dict[str, T] = {}
+        for n in self.topology.order:
+            behind[n] = waiting[n]
+            for p in self.topology.predecessors(n):
+                behind[n] = behind[n] + self.future.sent.get((p, n), 0.0) * behind[p]
+        return behind
 
     def depth(self) -> dict[str, int]:
         """Operators on the longest way from a source; every operator its own where there is a

@@ -19,6 +19,7 @@ from foretide.plan.promise.rehearsal import (
     holds_of,
     rehearse,
     replayed,
+    weights,
 )
 
 TERMS = Foretide(target_s=5.0, share=0.99).terms
@@ -35,13 +36,13 @@ def known(kept: float, *points: tuple[float, float]) -> Rules:
 def test_a_share_costs_what_the_cheapest_rule_cost_that_kept_it(seed: int, lead: int) -> None:
     load = np.random.default_rng(seed).gamma(4.0, 2.0, 60)
     rows, setting = averages(load, lead), Setting(lead, 0.8, 0.01, 3.75)
-    rules = rehearse(load, rows, setting, 5.0)
+    rules, weight = rehearse(load, rows, setting, 5.0), weights(len(load), lead)
     each = [
-        replayed(load, row, int(hold), float(margin), setting)
+        replayed(load, row, int(hold), float(margin), setting, weight)
         for row, hold, margin in product(rows, holds_of(lead, 5.0), MARGINS)
     ]
     for share in SHARES:
-        kept = [cost / load.sum() for cost, late in each if 1.0 - late >= share - 1e-9]
+        kept = [cost / (weight @ load) for cost, late in each if 1.0 - late >= share - 1e-9]
         assert rules.cost(share) == (pytest.approx(min(kept)) if kept else None)
     costs = [c.cost for c in choices(rules, 0.99)]
     assert costs == sorted(costs)

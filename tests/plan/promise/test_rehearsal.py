@@ -19,6 +19,7 @@ from foretide.plan.promise.rehearsal import (
     holds_of,
     rehearse,
     replayed,
+    weights,
 )
 
 
@@ -157,10 +158,10 @@ def test_of_rules_that_hold_and_rules_that_do_not_the_better_kind_decides(
     """Against every rule replayed on its own."""
     load = np.repeat(np.random.default_rng(seed).gamma(8.0, 1.0, 40), 6)
     rows, setting = averages(load, lead), Setting(lead, 0.8, 0.01, 3.75)
-    least = {True: math.inf, False: math.inf}
+    least, weight = {True: math.inf, False: math.inf}, weights(len(load), lead)
     for row, hold, margin in product(rows, holds_of(lead, 5.0), MARGINS):
-        cost, late = replayed(load, row, int(hold), float(margin), setting)
-        cost += LATE_PRICE * max(0.0, late - setting.allowed) * float(load.sum())
+        cost, late = replayed(load, row, int(hold), float(margin), setting, weight)
+        cost += LATE_PRICE * max(0.0, late - setting.allowed) * float(weight @ load)
         least[bool(hold)] = min(least[bool(hold)], cost)
     chosen = min(rehearse(load, rows, setting, 5.0).holds) > 0
     assert least[chosen] < 1.1 * least[not chosen]
@@ -196,3 +197,23 @@ def test_a_stricter_allowance_never_asks_for_less() -> None:
         for late in (0.1, 0.01, 0.001)
     ]
     assert asked[0] <= asked[1] * 1.05 <= asked[2] * 1.1
+
+
+@pytest.mark.parametrize("lead", [2, 12])
+def test_a_load_that_grows_restless_is_met_before_it_makes_up_much_of_what_was_seen(
+    lead: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half an hour of noise after seven hours of calm: with an even memory the calm still decides,
+    and what comes next is late.
+    """
+    random = np.random.default_rng(11)
+    calm, restless = random.gamma(400, 8 / 400, 5000), random.gamma(9, 8 / 9, 700)
+    work = np.concatenate([calm, restless])
+    seen = 5360
+    rows, setting = averages(work, lead), Setting(lead, 0.8, 0.01, 3.75)
+    late = {}
+    for name, half_life in (("faded", rehearsal.HALF_LIFE), ("even", math.inf)):
+        monkeypatch.setattr(rehearsal, "HALF_LIFE", half_life)
+        rules = rehearse(work[:seen], rows[:, :seen], setting, 5.0)
+        late[name] = outcome(work, rules, rows, setting, since=seen)[1]
+    assert late["faded"] < 0.6 * late["even"]

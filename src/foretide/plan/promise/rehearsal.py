@@ -54,6 +54,10 @@ DRAINED = 1.5
 """The most that a replayed rule asks for while a queue drains, over the highest margin on the
 highest load.
 """
+HALF_LIFE, HALF_LIFE_LEADS = 1_000.0, 300.0
+"""Windows, and lead times, after which what came counts half; the longer of both. With an even
+memory of hours a load that grows restless breaks its promise until it makes up a large part of it.
+"""
 UNSURE, SURE = 0.12, 30.0
 """The relative cost beyond the least at which a rule counts 1/e as much as the best: with nothing
 seen, and the lead times seen after which it is half of that.
@@ -164,14 +168,15 @@ def rehearse(work: Array, rows: Array, setting: Setting, window_s: float) -> Rul
     holds = holds_of(setting.lead, window_s)
     falls_due = deadlines(work, setting.late_after)
     steps = _steps(work, setting)
+    weight = weights(len(work), setting.lead)
     paid, late = _outcomes(
-        work, rows, holds, MARGINS, setting.lead, setting.numbers, steps, *falls_due
+        work, rows, holds, MARGINS, setting.lead, setting.numbers, steps, *falls_due, weight
     )
-    total = max(float(work.sum()), 1e-12)
+    total = max(float(weight @ work), 1e-12)
     costs = paid + setting.late_price * np.maximum(0.0, late - setting.allowed * total)
     done = 1.0 - late / total
     frontier = _frontier(done, paid / total)
-    seen = len(work) / (setting.lead + 1)
+    seen = float(weight.sum()) / (setting.lead + 1)
     unsure = UNSURE * SURE / (SURE + seen)
     counts = np.exp((1.0 - costs / costs.min()) / unsure)
     if setting.lead:
@@ -192,6 +197,16 @@ def _frontier(done: Array, costs: Array) -> tuple[Array, Array]:
     falling = costs.ravel()[order]
     best = np.flatnonzero(falling < np.minimum.accumulate(np.append(np.inf, falling[:-1])))
     return done.ravel()[order][best], falling[best]
+
+
+def weights(windows: int, lead: int) -> Array:
+    """How much each window counts, the last one most.
+
+    >>> weights(1001, lead=0)[[0, -1]].tolist(), weights(3901, lead=12)[[0, -1]].tolist()
+    ([0.5, 1.0], [0.5, 1.0])
+    """
+    half_life = max(HALF_LIFE, HALF_LIFE_LEADS * (lead + 1))
+    return np.asarray(0.5 ** (np.arange(windows)[::-1] / half_life))
 
 
 def holds_of(lead: int, window_s: float) -> Any:
@@ -215,17 +230,32 @@ def _steps(work: Array, setting: Setting) -> tuple[float, Any, Array, Array]:
 
 
 def replayed(
-    work: Array, row: Array, hold: int, margin: float, setting: Setting
+    work: Array,
+    row: Array,
+    hold: int,
+    margin: float,
+    setting: Setting,
+    weight: Array | None = None,
 ) -> tuple[float, float]:
-    """Replica-windows that one rule on one average costs, and the share of the work that is late.
+    """Replica-windows that one rule on one average costs, and the share of the work that is late;
+    windows count by their weight (None: all the same).
 
     >>> replayed(np.full(100, 7.5), np.full(100, 7.5), 0, 1.0, Setting(0, 0.8, 0.01, 3.75))
     (800.0, 0.0)
     """
-    falls_due = deadlines(work, setting.late_after)
-    steps, numbers = _steps(work, setting), setting.numbers
-    cost, late = _replayed(work, row, hold, margin, setting.lead, numbers, steps, *falls_due)
-    return float(cost), float(late / work.sum())
+    counts = np.ones(len(work)) if weight is None else weight
+    cost, late = _replayed(
+        work,
+        row,
+        hold,
+        margin,
+        setting.lead,
+        setting.numbers,
+        _steps(work, setting),
+        *deadlines(work, setting.late_after),
+        counts,
+    )
+    return float(cost), float(late / (counts @ work))
 
 
 @entry
@@ -285,10 +315,11 @@ def _replay(
     steps: Any,
     due: Any,
     slope: Any,
+    weight: Any,
 ) -> Any:
-    """Cost and late work of one rule: a request works ``lead`` windows later, a lower one at once,
-    but none is lower while a queue is long. Starts with what the first windows need, so that a rule
-    is not judged by how it begins.
+    """Cost and late work of one rule, windows weighted: a request works ``lead`` windows later, a
+    lower one at once, but none is lower while a queue is long. Starts with what the first windows
+    need, so that a rule is not judged by how it begins.
     """
     capacity, price = steps[2], steps[3]
     first = _step(work[: lead + 1].max(), steps)
@@ -300,8 +331,8 @@ def _replay(
         for k in range(1, lead + 1):
             step = min(step, asked[k])
         before, queue = queue, max(0.0, queue + work[t] - capacity[step])
-        late += late_work(due[t], slope[t], part, before, capacity[step])
-        cost += price[step] + numbers[1] * abs(price[step] - price[last])
+        late += weight[t] * late_work(due[t], slope[t], part, before, capacity[step])
+        cost += weight[t] * (price[step] + numbers[1] * abs(price[step] - price[last]))
         last = step
         wanted = max(margin * held[t], _due(row[t], queue, asked, capacity, lead, numbers))
         if lead > 0 and queue > numbers[2] * numbers[0] * row[t]:
@@ -323,8 +354,10 @@ def _replayed(
     steps: Any,
     due: Any,
     slope: Any,
+    weight: Any,
 ) -> Any:
-    return _replay(work, row, _highest(row, hold), margin, lead, numbers, steps, due, slope)
+    held = _highest(row, hold)
+    return _replay(work, row, held, margin, lead, numbers, steps, due, slope, weight)
 
 
 @entry
@@ -338,6 +371,7 @@ def _outcomes(
     steps: Any,
     due: Any,
     slope: Any,
+    weight: Any,
 ) -> Any:
     """What every rule costs and how much work it does late, by average, hold, margin."""
     costs = np.empty((rows.shape[0], holds.size, margins.size))
@@ -347,6 +381,6 @@ def _outcomes(
             held = _highest(rows[i], holds[j])
             for k in range(margins.size):
                 costs[i, j, k], lates[i, j, k] = _replay(
-                    work, rows[i], held, margins[k], lead, numbers, steps, due, slope
+                    work, rows[i], held, margins[k], lead, numbers, steps, due, slope, weight
                 )
     return costs, lates

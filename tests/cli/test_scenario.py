@@ -98,6 +98,7 @@ def test_compare_and_calibrate_take_a_run(run_folder: Path) -> None:
         (("compare", "--price", "cheap"), "write the price of a replica as 0.19/h"),
         (("compare", "--price", "-1/h"), "write the price of a replica as 0.19/h"),
         (("compare", "--target", "0"), "the latency target is more than 0 seconds"),
+        (("compare", "--share", "95"), "--share 95: give a number between 0 and 1, as 0.95"),
         (("compare", "--report", "{folder}"), "is a directory: give a file"),
         (("compare", "--report", "{folder}/file/page.html"), "cannot be written: "),
         (("forecast", "stable", "--report", "{folder}/file/page.html"), "cannot be written: "),

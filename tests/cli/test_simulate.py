@@ -63,6 +63,7 @@ def test_compare_prints_one_json_object_and_nothing_else() -> None:
         "window_s",
         "lead_s",
         "warm_up_s",
+        "share",
         "optimum_cost",
         "target_optimum_cost",
         "systems",
@@ -84,6 +85,14 @@ def test_compare_after_a_warm_up_says_so(tmp_path: Path) -> None:
     page = report.read_text()
     assert "warm-up</dt><dd>10 min" in page
     assert "lead time</dt><dd>10 s" in page
+
+
+def test_another_share_is_promised_and_the_report_says_so(tmp_path: Path) -> None:
+    report = tmp_path / "compare.html"
+    arguments = ("compare", "--app", "chain", "--systems", "srea", "--share", "0.8")
+    assert json.loads(invoke(*arguments, "--json"))["share"] == 0.8
+    invoke(*arguments, "--report", str(report))
+    assert "latency target</dt><dd>80 % within " in report.read_text()
 
 
 def test_simulate_is_a_comparison_of_one() -> None:

@@ -53,6 +53,7 @@ def test_json_has_the_keys_of_the_contract() -> None:
         "window_s",
         "lead_s",
         "warm_up_s",
+        "share",
         "optimum_cost",
         "target_optimum_cost",
         "systems",
@@ -198,3 +199,20 @@ def test_every_app_runs_in_the_simulator_and_every_figure_is_measured(a: App) ->
     assert unknown == (
         set() if summarize(record).short is None else {"saved_cost", "saved_resources"}
     )
+
+
+def test_a_lower_promise_is_cheaper_and_judged_by_its_own_share() -> None:
+    """Noise around 60 events/s: what 80 % would not have paid for is late."""
+    noise = Load("noise", np.random.default_rng(3).gamma(4.0, 75.0, 600), interval_s=5.0)
+    case = Scenario(
+        replace(app("chain"), target_latency_s=5.0), noise, 5.0, engine="fluid", lead_s=10.0
+    )
+    low, high = (
+        compare(replace(case, share=share), [system("foretide")], processes=1).runs[0]
+        for share in (0.8, 0.995)
+    )
+    assert (low.share, high.share) == (0.8, 0.995)
+    assert low.figures.cost is not None
+    assert high.figures.cost is not None
+    assert low.figures.cost < 0.97 * high.figures.cost
+    assert 0.8 <= (low.figures.slo_share or 0.0) < (high.figures.slo_share or 0.0)

@@ -17,6 +17,7 @@ from foretide.apps import app as app_named
 from foretide.cli.out import labelled
 from foretide.cli.progress import QUICK_WINDOWS
 from foretide.errors import ForetideError, InvalidConfig, unknown
+from foretide.figures.account import PROMISED
 from foretide.load import CsvFormat, Load
 from foretide.load import load as load_named
 from foretide.model import Prices
@@ -50,6 +51,7 @@ class Options:
     quick: bool = False
     pretrained: Path | None = None
     warm_up_s: float = 0.0
+    share: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,9 @@ def build(options: Options, prices: Prices) -> Scenario:
                 f"--target {options.target_s:g}: the latency target is more than 0 seconds"
             )
         app = replace(app, target_latency_s=options.target_s)
+    share = PROMISED if options.share is None else options.share
+    if not 0 < share < 1:
+        raise InvalidConfig(f"--share {share:g}: give a number between 0 and 1, as 0.95")
     load = offered(options.load, to, options.speed, options.scale, options.form)
     window_s = app.window_s if options.window_s is None else options.window_s
     if options.quick:
@@ -86,6 +91,7 @@ def build(options: Options, prices: Prices) -> Scenario:
         options=to.options,
         lead_s=options.lead_s,
         cores=options.cores,
+        share=share,
         warm_up_s=options.warm_up_s,
     )
 

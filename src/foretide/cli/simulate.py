@@ -60,6 +60,10 @@ WindowOption = Annotated[
 TargetOption = Annotated[
     float | None, typer.Option("--target", help="latency target in seconds; default: the app's own")
 ]
+ShareOption = Annotated[
+    float | None,
+    typer.Option("--share", help="share of events promised within the target (0.99)"),
+]
 PriceOption = Annotated[
     str | None, typer.Option(help="what a replica costs, as 0.19/h; starts and stops in proportion")
 ]
@@ -122,6 +126,7 @@ def simulate(
     unit: UnitOption = None,
     window_s: WindowOption = None,
     target_s: TargetOption = None,
+    share: ShareOption = None,
     price: PriceOption = None,
     profile_s: ProfileOption = 60.0,
     seed: SeedOption = 1,
@@ -144,6 +149,7 @@ def simulate(
     options = Options(
         app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
         profile_s, pretrained=pretrained, warm_up_s=warm_up_s,
+        share=own.share if share is None else share,
     )  # fmt: skip
     _run(options, own.prices, [system], as_json, report, processes=1)
 
@@ -160,6 +166,7 @@ def compare(
     unit: UnitOption = None,
     window_s: WindowOption = None,
     target_s: TargetOption = None,
+    share: ShareOption = None,
     price: PriceOption = None,
     profile_s: ProfileOption = 60.0,
     quick: QuickOption = False,
@@ -185,6 +192,7 @@ def compare(
     options = Options(
         app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
         profile_s, quick, warm_up_s=warm_up_s,
+        share=own.share if share is None else share,
     )  # fmt: skip
     _run(options, own.prices, [*systems_named(systems), *extra], as_json, report, processes, fast)
 

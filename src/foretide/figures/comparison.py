@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from foretide.figures.account import PROMISED
 from foretide.figures.summary import Summary
 from foretide.topology import Topology
 
@@ -14,7 +15,7 @@ from foretide.topology import Topology
 class Conditions:
     """What every system ran under. ``lead_s`` is the time that new capacity took until it worked;
     ``started_at`` is the UTC time of the first row that counts, where the load has one; systems had
-    run for ``warm_up_s`` before it.
+    run for ``warm_up_s`` before it. ``share`` of the events was promised to be within the target.
     """
 
     app: str
@@ -29,6 +30,7 @@ class Conditions:
     lead_s: float | None = None
     started_at: float | None = None
     warm_up_s: float = 0.0
+    share: float = PROMISED
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +56,7 @@ class Comparison:
             "window_s": self.conditions.window_s,
             "lead_s": self.conditions.lead_s,
             "warm_up_s": self.conditions.warm_up_s,
+            "share": self.conditions.share,
             "optimum_cost": self.optimum_cost,
             "target_optimum_cost": self.target_optimum_cost,
             "systems": [r.figures.as_dict() for r in self.runs],

@@ -24,6 +24,7 @@ from foretide.model import Array
 from foretide.report.families import family
 from foretide.report.words import FIGURES, verdict
 from foretide.topology import Topology
+from foretide.wording import percent
 
 CLOCK_S = 1e8
 """Instants below this are seconds since the start of a scripted run, not times of day."""
@@ -53,7 +54,10 @@ def of_comparison(comparison: Comparison, command: str = "") -> Page:
         ("load", case.load),
         ("events", f"{case.events:,.0f} in {_duration(case.duration_s)}, peak {case.peak:,.0f}/s"),
         ("window", f"{case.window_s:g} s"),
-        ("latency target", "none" if target_s is None else f"{target_s:g} s"),
+        (
+            "latency target",
+            "none" if target_s is None else f"{percent(case.share)} within {target_s:g} s",
+        ),
         *((("lead time", f"{case.lead_s:g} s"),) if case.lead_s is not None else ()),
         *((("warm-up", f"{_duration(case.warm_up_s)} before"),) if case.warm_up_s else ()),
     )

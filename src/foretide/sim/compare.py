@@ -172,6 +172,7 @@ class Scenario:
             self.lead_s,
             load.started_at,
             self.load.duration_s - load.duration_s,
+            self.share,
         )
 
     def needs(self) -> dict[str, Counts]:
@@ -282,6 +283,7 @@ def simulate(
         {n: v[np.array(measured)] for n, v in need.items()},
         start=case.start(),
         target_latency_s=case.app.target_latency_s,
+        share=case.share,
         prices=case.prices,
     )
     return replace(

@@ -103,15 +103,17 @@ class ClairvoyantTarget:
         self._spare_s = max(case.future.spare_s or 0.0, case.future.window_s) / longest
 
     def _by_chance(self, name: str, at: int, target: int, beyond_s: float, now: float) -> int:
-        """Replicas to work off ``beyond_s`` more seconds of work than the schedules leave behind.
-        One of them stays until it has cost as much as a restart, because chance comes again, or
-        until the schedule stops some anyway.
+        """Replicas to work off ``beyond_s`` more seconds of work than the schedules leave behind,
+        asked for until they work. One of them stays until it has cost as much as a restart, because
+        chance comes again, or until the schedule stops some anyway.
         """
         case, asked, schedule = self._case, self._extra[name], self.schedules[name]
+        window_s = case.future.window_s
         room_s = BY_CHANCE * self._spare_s * (1 + self._depth[name]) * target
-        on_its_way_s = sum(asked[len(asked) - case.lead :]) * case.future.window_s
-        extra = max(0, math.ceil((beyond_s - room_s - on_its_way_s) / self._spare_s))
-        asked.append(extra)
+        on_its_way = asked[len(asked) - case.lead :]
+        late_s = beyond_s - room_s - sum(on_its_way) * window_s
+        asked.append(max(0, math.ceil(late_s / self._spare_s)))
+        extra = max(asked[-1], *on_its_way, 0)
         if extra:
             self._extra_at[name] = now
         elif schedule[at] < schedule[at - 1]:

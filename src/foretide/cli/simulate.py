@@ -16,6 +16,7 @@ from foretide import report as html
 from foretide.cli.out import check_writable, console, labelled, say, titled
 from foretide.cli.pretrained import PretrainedOption, with_file
 from foretide.cli.progress import QUICK_WINDOWS, progress, warn_if_slow
+from foretide.cli.run import ShareOption
 from foretide.cli.scenario import DEFAULT_APP, Options, build
 from foretide.config import Settings, load_settings
 from foretide.errors import InvalidConfig
@@ -59,10 +60,6 @@ WindowOption = Annotated[
 ]
 TargetOption = Annotated[
     float | None, typer.Option("--target", help="latency target in seconds; default: the app's own")
-]
-ShareOption = Annotated[
-    float | None,
-    typer.Option("--share", help="share of events promised within the target (0.99)"),
 ]
 PriceOption = Annotated[
     str | None, typer.Option(help="what a replica costs, as 0.19/h; starts and stops in proportion")

@@ -203,3 +203,8 @@ def test_what_one_operator_does_early_does_not_make_the_next_one_late() -> None:
     assert [step["b"] for step in early] == [4, 4, 4, 4]
     late = asked_of(spike, 0, [*begun, (7.5, 7.5)])
     assert [step["b"] for step in late] == [4, 4, 4, 5]
+
+
+def test_a_queue_that_the_run_begins_with_is_in_the_schedules_and_not_taken_for_chance() -> None:
+    begun = asked_of(np.full(13, 3.5), 2, [(0.0, 30.0), (0.0, 27.5)])
+    assert [step["b"] for step in begun] == [15, 15]

@@ -212,7 +212,6 @@ class _Case:
         done: dict[str, Array] = {}
         for n in self.topology.order:
             work = self._arriving(n, done)
-            work[0, 0] += self.waiting[n] / future.window_s
             found = target_optimum(
                 work,
                 Promise(parts[n] * spare, share),
@@ -227,10 +226,11 @@ class _Case:
         return schedules
 
     def _arriving(self, name: str, done: Mapping[str, Array]) -> Array:
-        """Work that comes to an operator: what enters there, and what the operators before it send
-        when they have done it.
+        """Work that comes to an operator: what waits there at first, what enters there, and what
+        the operators before it send when they have done it.
         """
         came = self.future.parts(name)[self.window :].copy()
+        came[0, 0] += self.waiting[name] / self.future.window_s
         for p in self.topology.predecessors(name):
             if not self.topology.has_loop and (p, name) in self.future.sent:
                 before = self.future.parts(p)[self.window :]

@@ -8,9 +8,9 @@ import pytest
 from foretide.errors import NotReady
 from foretide.forecast.evaluate import evaluate
 from foretide.forecast.lr import linear_lags
-from foretide.forecast.season import period
 from foretide.forecast.seasonal import Seasonal, SeasonalLags
 from foretide.model import Array
+from foretide.series import period
 
 
 def daily(days: int, rows: int = 48, noise: float = 5.0, seed: int = 1) -> Array:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretide.forecast.gaps import filled
 from foretide.forecast.lags import Lagged
 from foretide.forecast.perceptron import DefaultPerceptron, Perceptron
 from foretide.forecast.sampling import ahead, samples, windows
 from foretide.model import Array, Forecast
+from foretide.series import filled
 
 LEVEL = 10.0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretide.forecast.gaps import filled
 from foretide.model import Array, Forecast
+from foretide.series import filled
 
 
 class Basic:

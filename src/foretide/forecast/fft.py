@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretide.forecast.gaps import filled
 from foretide.forecast.sampling import ahead, samples, windows
 from foretide.model import Array, Forecast
+from foretide.series import filled
 
 
 class DartsFourier:

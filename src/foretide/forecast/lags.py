@@ -8,8 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from foretide.errors import NotReady
-from foretide.forecast.gaps import filled
 from foretide.model import Array, Forecast
+from foretide.series import filled
 
 Scaling = Literal["window", "minmax", "log"]
 LEAST_PAIRS = 10

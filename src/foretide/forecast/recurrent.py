@@ -14,10 +14,10 @@ import numpy as np
 
 from foretide.errors import InvalidConfig, NotReady
 from foretide.forecast.evaluate import tuning_split
-from foretide.forecast.gaps import filled
 from foretide.forecast.recurrent_net import Cell, Shape
 from foretide.forecast.recurrent_training import Scaled, Schedule, Weights, program, skeleton, train
 from foretide.model import Array, Forecast
+from foretide.series import filled
 
 FOREIGN = "the weights are not those of a network of this shape"
 SHAPE = ("cell", "bidirectional", "local", "lookback", "horizon", "hidden")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from foretide.forecast.gaps import filled
 from foretide.model import Array
+from foretide.series import filled
 
 
 def samples(recent: Array, last: int, width: int, least: int) -> Array:

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from foretide.errors import NotReady
-from foretide.forecast.gaps import filled
 from foretide.forecast.lags import LEAST_PAIRS, level
 from foretide.forecast.linear_regressors import LeastAbsolute, LeastSquares
 from foretide.forecast.new_windows import SeriesMemory
-from foretide.forecast.season import period as period_of
 from foretide.model import Array, Forecast
+from foretide.series import filled
+from foretide.series import period as period_of
 
 LIMIT = 20_160  # windows remembered: two weeks of minutes
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from foretide.forecast.gaps import filled
 from foretide.model import Array, Forecast
+from foretide.series import filled
 
 WEIGHTS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
 LAST = 120  # windows looked at: the weight of an older one is below 0.3 % at the slowest

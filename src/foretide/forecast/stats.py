@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from foretide.forecast.gaps import filled
-from foretide.forecast.season import period
 from foretide.model import Array, Forecast
+from foretide.series import filled, period
 
 LEAST = 20
 LEARN_AGAIN = 50  # forecasts between two fits of a model for which ``fit`` was never called

@@ -114,11 +114,14 @@ class Foretide:
                 replicas[name],
                 history.now + (latest.lead_s or 0.0),
             )
-        rules = self.experience.news(history.now)
-        if rules is None:
+        learned = self.experience.news(history.now)
+        if learned is None:
             return Plan(replicas, reasons)
-        reasons[""] = in_words(rules, self.terms)
-        return Plan(replicas, reasons, choices=choices(rules, self.terms.share))
+        reasons[""] = in_words(learned.rules, self.terms)
+        if learned.season and learned.follows_season:
+            season_s = learned.season * history.window_s
+            reasons[""] += f"; the load repeats every {season_s:,.0f} s, which they follow"
+        return Plan(replicas, reasons, choices=choices(learned.rules, self.terms.share))
 
     def _rates(
         self,

@@ -13,6 +13,7 @@ from foretide.history import History
 from foretide.model import Array
 from foretide.plan.promise.due import evened
 from foretide.plan.promise.rehearsal import Rules, Setting, averages, rehearse
+from foretide.plan.promise.season import ROWS, recurring, repeating
 from foretide.plan.promise.terms import Terms
 
 MEMORY = 4.0
@@ -52,13 +53,29 @@ class Horizon:
     shares: Array | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """The rules replayed at ``at``, for a lead time and a season of so many windows."""
+
+    at: float
+    lead: int
+    season: int | None
+    rules: Rules
+
+    @property
+    def follows_season(self) -> bool:
+        """Whether rules that know the season count for more than all others together."""
+        weights = self.rules.weights
+        return self.season is not None and bool(weights[-ROWS:].sum() > 0.5 * weights.sum())
+
+
 class Experience:
     """Rules that keep the ``terms`` on the load so far."""
 
     def __init__(self, terms: Terms) -> None:
         self.terms = terms
         self._made_at, self._expected = array("d"), array("d")
-        self._rules: tuple[float, int, Rules] | None = None
+        self._learned: Learned | None = None
 
     def rate(self, history: History, horizon: Horizon, level: float) -> float | None:
         """Events/s of all sources that the rules ask for; None while there is too little history.
@@ -69,20 +86,25 @@ class Experience:
         measured = np.flatnonzero(np.isfinite(whole))[-REPLAYED:]
         if len(measured) < ENOUGH + lead or horizon.per_rate <= 0:
             return None
-        load = whole[measured]
-        rows = averages(load, lead, self._own(history, len(whole))[measured])
-        last, window_s = self._rules, history.window_s
+        load, last, window_s = whole[measured], self._learned, history.window_s
         slow_s = max(SLOW_S, max(SLOW_WINDOWS, int(MORE * len(load))) * window_s)
-        if last is None or last[1] != lead or history.now >= last[0] + slow_s - TICK_S:
-            busy = horizon.per_rate
-            setting = self._setting(horizon, window_s, level)
+        stands = last and last.lead == lead and history.now < last.at + slow_s - TICK_S
+        season = last.season if last else None
+        if not stands:
+            season = repeating(whole, lead, season)
+        own = self._own(history, len(whole))
+        if season is not None:
+            own = np.vstack([own, recurring(whole, lead, season)])
+        rows = averages(load, lead, own[..., measured])
+        if not last or not stands:
+            busy, setting = horizon.per_rate, self._setting(horizon, window_s, level)
             rules = rehearse(load * busy, rows * busy, setting, window_s)
-            last = self._rules = history.now, lead, rules
-        return last[2].rate(rows)
+            last = self._learned = Learned(history.now, lead, season, rules)
+        return last.rules.rate(rows)
 
-    def news(self, now: float) -> Rules | None:
+    def news(self, now: float) -> Learned | None:
         """The rules, in the step in which they were replayed; None in the others."""
-        return self._rules[2] if self._rules and self._rules[0] == now else None
+        return self._learned if self._learned and self._learned.at == now else None
 
     def _setting(self, horizon: Horizon, window_s: float, level: float) -> Setting:
         allowed = (1.0 - self.terms.share) * min(1.25, max(0.1, 1.25 - 0.75 * level))

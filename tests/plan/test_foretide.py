@@ -207,6 +207,18 @@ def test_rules_are_replayed_once_in_a_slow_window_and_a_backlog_is_met_in_the_ne
     assert asked[ENOUGH + 46] > asked[ENOUGH + 45] == 5
 
 
+@pytest.mark.parametrize("repeats", [True, False])
+def test_where_bursts_come_by_the_clock_the_reason_says_so(repeats: bool) -> None:
+    history, planner, said = History(ONE), Foretide(), ""
+    by_chance = np.random.default_rng(5).random(300) < 0.25
+    for i in range(300):
+        count = 2000.0 if (i % 40 < 10 if repeats else by_chance[i]) else 500.0
+        sample = Sample(count, count, 0.0, 5, busy_s=count * 0.04, offered=count)
+        history.append(Snapshot(5.0 * (i + 1), 5.0, {"a": sample}, lead_s=10.0))
+        said = planner.plan(ONE, history, steady(count / 5.0)).reasons.get("", said)
+    assert ("the load repeats every 200 s, which they follow" in said) == repeats
+
+
 @pytest.mark.parametrize(("surprised", "stays"), [(False, False), (True, True)])
 def test_idle_replicas_go_at_once_when_a_forecast_that_proved_right_sees_no_use_for_them(
     surprised: bool, stays: bool

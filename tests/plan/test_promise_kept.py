@@ -23,11 +23,13 @@ WARM = 200
 
 
 def made(name: str) -> Load:
-    """Rows of five seconds: a wave of half an hour with some noise, and noise around a level that
-    bursts of half a minute double.
+    """Rows of five seconds: a wave of half an hour with some noise; noise around a level that
+    bursts of half a minute double; three minutes of level and then 15 s of five times as much.
     """
     rows, random = 600, np.random.default_rng(7)
-    if name == "wave":
+    if name == "clock":
+        rates = np.where(np.arange(rows) % 40 < 3, 5.0, 1.0) * random.gamma(60.0, 1.0 / 60.0, rows)
+    elif name == "wave":
         rates = (1.0 + 0.6 * np.sin(np.arange(rows) / 57.0)) * random.normal(1.0, 0.03, rows)
     else:
         starts = np.bincount(np.cumsum(random.integers(15, 60, 20)), minlength=rows)[:rows]
@@ -61,7 +63,7 @@ def outcome(name: str, lead_s: float, which: str = "foretide") -> tuple[float, f
 
 
 @pytest.mark.parametrize("lead_s", [0.0, 10.0, 60.0])
-@pytest.mark.parametrize("name", ["wave", "bursts"])
+@pytest.mark.parametrize("name", ["wave", "bursts", "clock"])
 def test_the_promise_is_kept_at_its_price_on_loads_made_here(name: str, lead_s: float) -> None:
     share, cost = outcome(name, lead_s)
     least, most = GOALS[lead_s][0 if name == "wave" else 1]
@@ -69,7 +71,7 @@ def test_the_promise_is_kept_at_its_price_on_loads_made_here(name: str, lead_s: 
     assert cost <= most
 
 
-@pytest.mark.parametrize("name", ["wave", "bursts"])
+@pytest.mark.parametrize("name", ["wave", "bursts", "clock"])
 @pytest.mark.parametrize("rival", ["ds2", "lcp", "spark-dra", "pa-sps"])
 def test_no_rival_keeps_more_for_less(name: str, rival: str) -> None:
     share, cost = outcome(name, 10.0)

@@ -74,6 +74,35 @@ def test_a_clock_that_is_set_back_leaves_no_forecasts_of_windows_to_come() -> No
     assert learned.rate(earlier, Horizon(2, 0.8, 0.04, 100.0), level=1.0) is not None
 
 
+def test_a_burst_that_comes_by_the_clock_is_asked_for_a_lead_time_before() -> None:
+    """50 s of 400 events/s in every 200 s. With two windows of lead time, what is asked for in the
+    last window before the burst works in its third; asked for three windows before, in its first.
+    """
+    load = [400.0 if i % 40 < 10 else 100.0 for i in range(360)]
+    asked = np.array(follow(load)[0][-80:], dtype=float).reshape(2, 40)
+    before = 40 - 3
+    assert (asked[:, before:] >= 390.0).all()
+    assert (asked[:, 11 : before - 3] <= 130.0).all()
+
+
+def test_after_a_restart_the_season_keeps_its_place() -> None:
+    """Three seasons and a half later, in the middle of a pause of the bursts. What was asked for in
+    the last windows before the stop, for a burst, is held for as long as the rules hold things.
+    """
+    load = [400.0 if i % 40 < 10 else 100.0 for i in range(360)]
+    *_, history = follow(load)
+    again, restarted, asked = experience(), History(ONE), []
+    restarted.restore(history.state(1_000), now=5.0 * 500, window_s=5.0)
+    for i in range(500, 520):
+        count = 5.0 * (400.0 if i % 40 < 10 else 100.0)
+        sample = Sample(count, count, 0.0, 5, busy_s=0.04 * count, offered=count)
+        restarted.append(Snapshot(5.0 * (i + 1), 5.0, {"a": sample}, lead_s=10.0))
+        asked.append(again.rate(restarted, Horizon(2, 0.8, 0.04, count / 5.0), level=1.0))
+    first = 520 - 500 - 3
+    assert all(a is not None and a >= 390.0 for a in asked[first:])
+    assert all(a is not None and a <= 130.0 for a in asked[3 : first - 3])
+
+
 def test_without_lead_time_more_of_the_delay_is_used_when_nothing_is_late() -> None:
     assert 0.7 < evened(0.8, level=0.0) < 0.8
     assert evened(0.8, level=1.25) == evened(0.8, level=1.0) < evened(0.8, level=0.5) < 0.75

@@ -20,11 +20,17 @@ def looked_up(load: Array, lead: int, season: int, t: int) -> list[float]:
     first = season
     while first < lead + 1 + NEAR:
         first += season
-    nearby = range(-NEAR, NEAR + 1)
-    places = [[t + lead + 1 + d - first - k * season for d in nearby] for k in range(SEASONS)]
-    if t + lead + 1 < first:
-        places.append([t + lead + 1 + d + season for d in nearby])
-    seen = [[load[i] if 0 <= i < len(load) else np.nan for i in row] for row in places]
+
+    def held(i: int) -> float:
+        while 0 <= i < len(load) and np.isnan(load[i]):
+            i -= season
+        return float(load[i]) if 0 <= i < len(load) else np.nan
+
+    at, nearby = t + lead + 1, range(-NEAR, NEAR + 1)
+    seen = [[held(at + d - first - k * season) for d in nearby] for k in range(SEASONS)]
+    if at < first:
+        later = [at + d + season for d in nearby]
+        seen.append([load[i] if 0 <= i < len(load) else np.nan for i in later])
     there = [row[NEAR] for row in seen if np.isfinite(row[NEAR])]
     around = [v for row in seen for v in row if np.isfinite(v)]
     widest = max(around, default=np.nan)
@@ -77,6 +83,15 @@ def test_windows_that_were_not_measured_do_not_shift_the_season(lead: int) -> No
     assert repeating(load, lead) == 60
     coming = np.flatnonzero(recurring(load, lead, 60)[0] > 3.0)
     assert {(t + lead + 1) % 60 for t in coming if t > 200} == {0, 1, 2}
+
+
+@pytest.mark.parametrize("stopped", [37, 200, 2000])
+def test_a_season_outlasts_a_stop_and_keeps_its_place(stopped: int) -> None:
+    load = bursts(600 + stopped, 60)
+    load[500 : 500 + stopped] = np.nan
+    assert repeating(load, lead=2) == 60
+    coming = np.flatnonzero(recurring(load, 2, 60)[0] > 3.0)
+    assert {(t + 3) % 60 for t in coming if t > 500 + stopped} == {0, 1, 2}
 
 
 def by_chance(kind: str, seed: int) -> Array:

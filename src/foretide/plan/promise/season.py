@@ -48,13 +48,13 @@ def repeating(load: Array, lead: int, last: int | None = None) -> int | None:
 
 
 def _borne_out(load: Array, lead: int, season: int) -> bool:
-    """Whether the season tells clearly more of the last third of the load than the load of a lead
-    time before: what the correlation with it leaves open.
+    """Whether the season tells clearly more of the last third of what was measured than the load of
+    a lead time before: what the correlation with it leaves open.
     """
-    third, by = len(load) // 3, lead + 1
-    before, foretold = load[:-by][-third:], recurring(load, lead, season)[0, :-by][-third:]
-    came = load[by:][-third:]
-    known = np.isfinite(before) & np.isfinite(foretold) & np.isfinite(came)
+    by = lead + 1
+    before, foretold, came = load[:-by], recurring(load, lead, season)[0, :-by], load[by:]
+    known = np.flatnonzero(np.isfinite(before) & np.isfinite(foretold) & np.isfinite(came))
+    known = known[2 * len(known) // 3 :]
     open_before, open_now = (1.0 - _related(r[known], came[known]) for r in (before, foretold))
     return open_now < CLEARLY * open_before
 
@@ -80,9 +80,9 @@ def _multiples(a: int, b: int) -> bool:
 def recurring(load: Array, lead: int, season: int) -> Array:
     """What was seen one to three seasons before the window in which capacity asked for now works:
     its mean, its highest, the highest within ``NEAR`` windows of it, and the higher of that and the
-    load of now. NaN where nothing was measured. Every column comes from the windows up to it alone,
-    but for the first season, which is foretold from the next: the replay would take rules for bad
-    that could not know it yet.
+    load of now. A window that was not measured held what it held a season before; NaN where none
+    was. Every column comes from the windows up to it alone, but for the first season, which is
+    foretold from the next: the replay would take rules for bad that could not know it yet.
 
     >>> load = np.tile([1.0, 1, 1, 9, 1, 1, 1, 1, 1, 1], 20)
     >>> recurring(load, 2, 10)[0, 100:110]  # three windows before it comes
@@ -90,7 +90,8 @@ def recurring(load: Array, lead: int, season: int) -> Array:
     """
     ahead, first = np.arange(len(load)) + lead + 1, _first(season, lead)
     nearby = range(-NEAR, NEAR + 1)
-    seen = [[_at(load, ahead + d - first - k * season) for d in nearby] for k in range(SEASONS)]
+    past = _carried(load, season)
+    seen = [[_at(past, ahead + d - first - k * season) for d in nearby] for k in range(SEASONS)]
     later = [_at(load, np.where(ahead < first, ahead + d + season, -1)) for d in nearby]
     around = np.array([*seen, later])
     there = around[:, NEAR]
@@ -109,6 +110,20 @@ def _first(season: int, lead: int) -> int:
     (10, 20)
     """
     return season * -(-(lead + 1 + NEAR) // season)
+
+
+def _carried(load: Array, season: int) -> Array:
+    """The load with holes that hold what was seen in the latest season before.
+
+    >>> _carried(np.array([1.0, 2, np.nan, np.nan, 5, np.nan]), 2)
+    array([1., 2., 1., 2., 5., 2.])
+    """
+    seasons = -(-len(load) // season)
+    padded = np.append(load, np.full(seasons * season - len(load), np.nan))
+    table = padded.reshape(seasons, season)
+    seen = np.where(np.isfinite(table), np.arange(seasons)[:, None], 0)
+    latest = np.maximum.accumulate(seen, axis=0)
+    return np.asarray(np.take_along_axis(table, latest, axis=0).ravel()[: len(load)])
 
 
 def _at(load: Array, places: Any) -> Array:

@@ -107,9 +107,9 @@ def by_chance(kind: str, seed: int) -> Array:
 
 @pytest.mark.parametrize("kind", ["noise", "bursts", "drift"])
 def test_what_comes_by_chance_seldom_passes_for_a_season(kind: str) -> None:
-    """The replay judges what is left; most is not even looked at."""
+    """What is left is for the replay to judge."""
     found = [repeating(by_chance(kind, seed), lead=12) for seed in range(40)]
-    assert sum(f is not None for f in found) <= 10
+    assert sum(f is not None for f in found) <= 2
 
 
 @pytest.mark.parametrize(

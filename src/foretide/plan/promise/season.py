@@ -67,14 +67,14 @@ def _related(a: Array, b: Array) -> float:
 
 
 def _multiples(a: int, b: int) -> bool:
-    """Whether one is up to three times the other.
+    """Whether one is up to seven times the other, as a week is of a day.
 
-    >>> _multiples(60, 121), _multiples(60, 75)
-    (True, False)
+    >>> _multiples(60, 121), _multiples(60, 75), _multiples(48, 336)
+    (True, False, True)
     """
     most, least = max(a, b), min(a, b)
     times = round(most / least)
-    return times <= 3 and abs(most - times * least) <= max(NEAR, 0.03 * most)
+    return times <= 7 and abs(most - times * least) <= max(NEAR, 0.03 * least)
 
 
 def recurring(load: Array, lead: int, season: int) -> Array:

@@ -141,11 +141,13 @@ def test_a_long_comparison_is_announced_with_an_estimate(
     assert capsys.readouterr().err == ""
 
 
-def test_an_estimate_is_the_pace_of_the_first_windows() -> None:
-    ticks = iter(range(1000))
+def test_an_estimate_is_the_pace_of_the_first_windows_and_what_comes_before_it_once() -> None:
+    """Nine seconds until the first window, 0.3 for each after it: four are enough to know."""
+    times = iter([0.0, *(9.0 + 0.3 * window for window in range(100))])
     scenario = long_scenario()
-    taken = estimates(scenario, [system("srea")], lambda: float(next(ticks)), FollowingEnvironment)
-    assert taken["srea"] == pytest.approx(3.0 * scenario.windows / 2)
+    taken = estimates(scenario, [system("srea")], lambda: next(times), FollowingEnvironment)
+    assert taken["srea"] == pytest.approx(9.0 + 0.3 * (scenario.windows - 1))
+    assert next(times) == pytest.approx(9.0 + 0.3 * 5)
 
 
 def test_a_pipe_gets_lines() -> None:

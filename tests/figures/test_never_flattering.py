@@ -169,6 +169,13 @@ def test_a_system_that_kept_the_promise_below_the_need_is_named_without_a_saving
     text = verdict([small, other])
     assert text.startswith("s kept 100 % of events within the latency target at ")
     assert text.endswith(f"No saving is claimed: {small.short}.")
+    dear = summarize(RunRecord.of_journal(run, journal([Window(300, 9, 1.0, 1.0)] * 3)))
+    text = verdict([small, replace(dear, figures=replace(dear.figures, system="dear"))])
+    assert text.startswith(
+        "dear was the only one that kept 99 % of events within the latency target and ran short of "
+        "nothing: "
+    )
+    assert f" s kept 100 % at {small.figures.cost_ratio:.2f} times; no saving is claimed: " in text
     none = verdict([other, replace(other, figures=replace(other.figures, system="third"))])
     assert none.startswith("No system kept 99 % of events within the latency target. other came")
 

@@ -92,6 +92,9 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
 
 
+Marks = list[tuple[int, float]]
+
+
 class _Enough(Exception):
     """A trial has run long enough to know the pace."""
 
@@ -102,8 +105,8 @@ def estimates(
     clock: Callable[[], float] = time.monotonic,
     new_environment: comparing.NewEnvironment = comparing.simulator,
 ) -> dict[str, float]:
-    """Seconds that each system will take on the whole load, by its pace in the first windows. One
-    window before does not count: the first use of the simulator compiles it.
+    """Seconds that each system will take on the whole load, by its pace in the first windows. The
+    very first counts once: a system may plan the whole load in it, or compile what it uses.
     """
     begin = scenario.load.first(scenario.window_s)
     with suppress(ForetideError):
@@ -111,12 +114,11 @@ def estimates(
     first = scenario.load.first(TRIED_WINDOWS * scenario.window_s)
     short, taken = replace(scenario, load=first), dict[str, float]()
     for system in systems:
-        began, done = clock(), 0
+        marks = [(0, clock())]
 
-        def report(name: str, windows: int, total: int, began: float = began) -> None:
-            nonlocal done
-            done = windows
-            if clock() - began > TRIED_S:
+        def report(name: str, windows: int, total: int, marks: Marks = marks) -> None:
+            marks.append((windows, clock()))
+            if len(marks) > 2 and marks[-1][1] - marks[1][1] > TRIED_S:
                 raise _Enough
 
         try:
@@ -125,7 +127,9 @@ def estimates(
             pass
         except ForetideError:
             continue  # the comparison itself says why
-        taken[system.name] = (clock() - began) * scenario.windows / max(1, done)
+        (_, began), (at, ready), (last, ended) = marks[0], marks[1], marks[-1]
+        pace = (ended - ready) / max(1, last - at)
+        taken[system.name] = ready - began + pace * (scenario.windows - at)
     return taken
 
 

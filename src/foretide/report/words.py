@@ -131,12 +131,19 @@ def verdict(runs: Sequence[Summary]) -> str:
             f"target, at {_ratio(best):.2f} times the cost of the optimum."
         )
     best, dearest = min(kept, key=_ratio), max(priced, key=_ratio)
+    below = [r for r in in_time if r.short is not None]
     who = "the only one" if len(kept) == 1 else f"the cheapest of {len(kept)}"
     text = (
-        f"{best.system} was {who} that kept {percent(least)} of events within the latency target: "
+        f"{best.system} was {who} that kept {percent(least)} of events within the latency target"
+        f"{' and ran short of nothing' if below else ''}: "
         f"{_ratio(best):.2f} times the cost of the optimum, "
         f"{percent(best.figures.slo_share or 0.0)} of events in target."
     )
+    if below and _ratio(cheaper := min(below, key=_ratio)) < _ratio(best):
+        text += (
+            f" {cheaper.system} kept {percent(cheaper.figures.slo_share or 0.0)} at "
+            f"{_ratio(cheaper):.2f} times; no saving is claimed: {cheaper.short}."
+        )
     if _ratio(dearest) > 1.01 * _ratio(best):
         text += f" {dearest.system} cost most: {_ratio(dearest):.2f} times."
     return text

@@ -55,6 +55,15 @@ class Monotone(Protocol):
 
 
 @runtime_checkable
+class Remembering(Protocol):
+    """A planner that also learns from the load before its first window."""
+
+    def remember(self, past: Array) -> None:
+        """The load of one source until the run began, events/s, oldest first; NaN: unknown."""
+        ...
+
+
+@runtime_checkable
 class Learner(Protocol):
     """A planner or a forecaster whose learned state can be saved and restored.
 

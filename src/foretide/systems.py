@@ -20,7 +20,7 @@ from foretide.forecast.stand_in import WithStandIn
 from foretide.forecast.warmed import Warmed
 from foretide.guards import GUARDS, Guard
 from foretide.model import Array, Decision, Mode, Prices
-from foretide.parts import Actuator, Forecaster, Planner, Probe
+from foretide.parts import Actuator, Forecaster, Planner, Probe, Remembering
 from foretide.plan import PLANNERS
 from foretide.plan.future import Future
 from foretide.topology import Topology
@@ -52,7 +52,10 @@ class System:
     pretrained: Pretrained | None = None
 
     def new_planner(self) -> Planner:
-        return PLANNERS.build(self.planner, **self.planner_constants)
+        planner = PLANNERS.build(self.planner, **self.planner_constants)
+        if self.past and isinstance(planner, Remembering):
+            planner.remember(np.array(self.past))
+        return planner
 
     def new_forecaster(self) -> Forecaster:
         if self.pretrained is not None:
@@ -100,7 +103,8 @@ class System:
         return (bounds, *declared, bounds) if declared else (bounds,)
 
     def remembering(self, past: Array) -> System:
-        """The system with forecasters that know the windows before its first: their load, events/s.
+        """The system with a planner, where it learns from the load, and with forecasters that know
+        the windows before its first: their load, events/s.
 
         ``levels`` knows no seasons, and a past is there for its seasons: ``auto`` takes its place,
         with the same quantile. The past is the sources' load, so that a system which forecasts

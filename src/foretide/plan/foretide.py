@@ -78,6 +78,7 @@ class Foretide:
 
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         latest = history.latest
+        self.experience.past.begin(history)
         if latest.latency is not None:
             self.level.see(latest.latency.count, latest.latency.within)
         seen = measure(topology, history)
@@ -114,6 +115,8 @@ class Foretide:
                 replicas[name],
                 history.now + (latest.lead_s or 0.0),
             )
+        if doubt := self.experience.past.doubt(history.now):
+            reasons[""] = doubt
         learned = self.experience.news(history.now)
         if learned is None:
             return Plan(replicas, reasons)
@@ -192,6 +195,9 @@ class Foretide:
             )
             held[i] = max(held[i], min(asked[i], way[0]))
         return np.asarray(held)
+
+    def remember(self, past: Array) -> None:
+        self.experience.past.remember(past)
 
     def state(self) -> dict[str, Any]:
         """The level, so that a restarted run is as cautious as it was, and what was wanted lately,

@@ -12,6 +12,7 @@ import numpy as np
 from foretide.history import History
 from foretide.model import Array
 from foretide.plan.promise.due import evened
+from foretide.plan.promise.past import Past
 from foretide.plan.promise.rehearsal import Rules, Setting, averages, rehearse
 from foretide.plan.promise.season import ROWS, recurring, repeating
 from foretide.plan.promise.terms import Terms
@@ -43,7 +44,8 @@ class Horizon:
     """The window in which capacity asked for now works: ``lead`` windows from now. Events may wait
     ``delay`` windows, an event/s keeps ``per_rate`` replicas of the busiest operator busy, and
     ``load`` events/s are expected. Operators have these ``shares`` of the busiest one's work, where
-    their replicas are rounded together (None: each is rounded alone).
+    their replicas are rounded together (None: each is rounded alone). ``past``: whether what was
+    recorded before the run counts.
     """
 
     lead: int
@@ -51,6 +53,7 @@ class Horizon:
     per_rate: float
     load: float
     shares: Array | None = None
+    past: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Experience:
         self.terms = terms
         self._made_at, self._expected = array("d"), array("d")
         self._learned: Learned | None = None
+        self.past = Past()
 
     def rate(self, history: History, horizon: Horizon, level: float) -> float | None:
         """Events/s of all sources that the rules ask for; None while there is too little history.
@@ -83,6 +87,8 @@ class Experience:
         """
         self._note(history.now, horizon.load)
         lead, whole = horizon.lead, history.load(LOOKED_BACK)
+        if horizon.past:
+            whole = self.past.load(history, LOOKED_BACK)
         measured = np.flatnonzero(np.isfinite(whole))[-REPLAYED:]
         if len(measured) < ENOUGH + lead or horizon.per_rate <= 0:
             return None

@@ -11,6 +11,8 @@ replicas of the middle operator busy. Costs are over the least that keeps the pr
     python benchmarks/frontier.py TRACES --loads "" --json rows.json   tables of what was measured
     python benchmarks/frontier.py TRACES --loads ticks --engine events  every event, not a fluid
     python benchmarks/frontier.py TRACES --warm-up 1000               in operation for 1000 windows
+    python benchmarks/frontier.py TRACES --past 1000                  from the first minute, with them
+                                                                      recorded (as with --history)
     python benchmarks/frontier.py FOLDER --loads mine,other --systems foretide,ds2   FOLDER/mine.csv
 
 ``bgelasor-basic`` is BGElasor with a fading average instead of its recurrent network, which takes
@@ -111,16 +113,22 @@ def measure(
     leads_s: tuple[float, ...],
     engine: Engine,
     measured_rows: int = ROWS,
+    recorded: bool = False,
 ) -> list[Row]:
-    """Every system on the whole load; share and cost are those of its last rows."""
+    """Every system on the whole load; share and cost are those of its last rows. What comes before
+    them was run, or ``recorded``: then it is known to systems that learn from a past.
+    """
     rows: list[Row] = []
     name, least = load.name, None
-    warm_up_s = load.duration_s - measured_rows * load.interval_s
+    warm_up_s, past = load.duration_s - measured_rows * load.interval_s, np.empty(0)
+    if recorded:
+        past = load.rates(WINDOW_S)[: int(warm_up_s / WINDOW_S)]
+        load, warm_up_s = Load(name, load.counts[-measured_rows:], load.interval_s), 0.0
     for lead_s in leads_s:
         case = Scenario(chain(), load, WINDOW_S, engine=engine, lead_s=lead_s, warm_up_s=warm_up_s)
         least = case.target_cost() if least is None else least
         for which in systems:
-            found = figures(simulate(case, declared(which)))
+            found = figures(simulate(case, declared(which).remembering(past)))
             share, cost = found.slo_share or 0.0, (found.cost or 0.0) / (least or 1.0)
             p99_s = (found.latency_p99_ms or 0.0) / 1e3
             rows.append(
@@ -305,10 +313,15 @@ def main() -> None:
     parser.add_argument(
         "--warm-up", type=int, default=0, help="windows before them that only teach (default: 0)"
     )
+    parser.add_argument(
+        "--past", type=int, default=0, help="windows before them that were recorded, not run"
+    )
     parser.add_argument("--engine", choices=("fluid", "events"), default="fluid")
     parser.add_argument("--svg", type=Path)
     parser.add_argument("--json", type=Path, help="read and extend the rows in this file")
     asked = parser.parse_args()
+    if asked.past and asked.warm_up:
+        parser.error("--past and --warm-up exclude each other: rows before were recorded or run")
     if not asked.traces.is_dir():
         print(f"{asked.traces} is not a folder: the recorded loads are not here, nothing to do")
         sys.exit(0)
@@ -317,11 +330,19 @@ def main() -> None:
         rows = json.loads(asked.json.read_text())
     for name in filter(None, asked.loads.split(",")):
         leads_s = tuple(map(float, asked.leads.split(",")))
-        load = trace(asked.traces, name, asked.rows, asked.skip, asked.warm_up)
+        before = max(asked.warm_up, asked.past)
+        load = trace(asked.traces, name, asked.rows, asked.skip, before)
         if len(load.counts) < asked.rows:
             print(f"{name:20} has only {len(load.counts)} of {asked.rows} rows: left out")
             continue
-        found = measure(load, tuple(asked.systems.split(",")), leads_s, asked.engine, asked.rows)
+        found = measure(
+            load,
+            tuple(asked.systems.split(",")),
+            leads_s,
+            asked.engine,
+            asked.rows,
+            recorded=asked.past > 0,
+        )
         new = {(r["load"], r["lead_s"], r["system"]) for r in found}
         rows = [r for r in rows if (r["load"], r["lead_s"], r["system"]) not in new] + found
         if asked.json:

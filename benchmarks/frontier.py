@@ -11,8 +11,8 @@ replicas of the middle operator busy. Costs are over the least that keeps the pr
     python benchmarks/frontier.py TRACES --loads "" --json rows.json   tables of what was measured
     python benchmarks/frontier.py TRACES --loads ticks --engine events  every event, not a fluid
     python benchmarks/frontier.py TRACES --warm-up 1000               in operation for 1000 windows
-    python benchmarks/frontier.py TRACES --past 1000                  from the first minute, with them
-                                                                      recorded (as with --history)
+    python benchmarks/frontier.py TRACES --past 1000                  from the first minute, those
+                                                                  before as with --history
     python benchmarks/frontier.py FOLDER --loads mine,other --systems foretide,ds2   FOLDER/mine.csv
 
 ``bgelasor-basic`` is BGElasor with a fading average instead of its recurrent network, which takes

@@ -82,7 +82,7 @@ class Outlook:
         per_rate = float((visits * service_s).max())
         together = lead >= TOGETHER and per_rate > 0 and not seen.batches
         shares = visits * service_s / per_rate if together else None
-        # Where slots come with the next micro-batch, rules from a past make the first minutes dearer.
+        # Where slots come with the next micro-batch, a past makes the first minutes dearer.
         past = lead > 0 or not seen.batches
         horizon = Horizon(lead, self.delay, per_rate, load, shares, past)
         ahead = asked = experience.rate(history, horizon, view.level)

@@ -74,7 +74,7 @@ def _multiples(a: int, b: int) -> bool:
     """
     most, least = max(a, b), min(a, b)
     times = round(most / least)
-    return times <= 7 and abs(most - times * least) <= max(NEAR, 0.03 * least)
+    return times <= 7 and abs(most - times * least) <= max(NEAR, 0.03 * min(most, 3 * least))
 
 
 def recurring(load: Array, lead: int, season: int) -> Array:

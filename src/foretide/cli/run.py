@@ -108,7 +108,7 @@ FolderOption = Annotated[
 ]
 HistoryOption = Annotated[
     Path | None,
-    typer.Option(help="a CSV file with the load of earlier days, for forecasters to learn from"),
+    typer.Option(help="a CSV file with the load of earlier days: known from the first window"),
 ]
 SettingsOption = Annotated[
     Path | None, typer.Option(help="a TOML file, or: careful; options here go before it")

@@ -84,7 +84,8 @@ class Outlook:
         shares = visits * service_s / per_rate if together else None
         # Where slots come with the next micro-batch, a past makes the first minutes dearer.
         past = lead > 0 or not seen.batches
-        horizon = Horizon(lead, self.delay, per_rate, load, shares, past)
+        queue = IN_BATCHES * self.delay if seen.batches else self.delay
+        horizon = Horizon(lead, queue, per_rate, load, shares, past)
         ahead = asked = experience.rate(history, horizon, view.level)
         if asked and shares is not None:
             ahead = whole(asked * per_rate, shares) / per_rate

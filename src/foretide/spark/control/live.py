@@ -55,8 +55,8 @@ class LiveRun:
     ``until_idle`` ends the run a window after every generated load has come to its end and nothing
     waits any more. ``preload`` names modules that the operators' functions need, loaded once
     instead of in every worker. ``share`` of the events is promised within the target;
-    ``spark_settings`` win over Foretide's own. ``past`` is the load until now, for forecasters to
-    learn from; it may depend on the seconds since the pipeline's first start. ``profile`` are
+    ``spark_settings`` win over Foretide's own. ``past`` is the load until now, to learn
+    from; it may depend on the seconds since the pipeline's first start. ``profile`` are
     service times measured before the run, the least that is taken. ``pool`` replicas of every
     operator have slots from the start, so that one is active from its next micro-batch on; no
     operator has more.

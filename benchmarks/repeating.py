@@ -113,10 +113,10 @@ def main() -> None:
     rows: list[tuple[Row, Row]] = []
     for name in asked.loads.split(","):
         for lead_s in map(float, asked.leads.split(",")):
-            case = made(name), ("foretide",), (lead_s,), "fluid", COUNTED
+            load, which, leads_s = made(name), ("foretide",), (lead_s,)
             with mock.patch.object(experience, "repeating", return_value=None):
-                without = measure(*case)[0]
-            rows.append((without, measure(*case)[0]))
+                without = measure(load, which, leads_s, "fluid", COUNTED)[0]
+            rows.append((without, measure(load, which, leads_s, "fluid", COUNTED)[0]))
         if asked.json:
             asked.json.write_text(json.dumps(rows, indent=0))
     print(table(rows))

@@ -250,3 +250,23 @@ def test_in_micro_batches_a_burst_that_may_wait_is_spread_and_a_long_one_is_not(
         spread = "150.0 may come, and what is beyond may wait" in plan.reasons["a"]
         assert spread == (windows == 1)
     assert asked[1] < 6 < asked[8]
+
+
+def test_in_micro_batches_rules_ask_for_more_while_the_promise_is_broken() -> None:
+    """The load is the same in every window, so that a replay sees nothing that could be late; what
+    is late is what came in one second of a window.
+    """
+    asked = {}
+    for late in (0.0, 0.05):
+        history, planner = History(ONE), Foretide(5.0)
+        for i in range(1, ENOUGH + 60):
+            sample = Sample(
+                500.0, 500.0, 0.0, 20, busy_s=20.0, offered=500.0, batches=5.0, batch_s=0.5
+            )
+            latency = Latency(500, 1, 1, 1, 1, within=round(500 * (1 - late)))
+            at = 5.0 * i
+            history.append(Snapshot(at, 5.0, {"a": sample}, latency=latency, lead_s=0.0))
+            plan = planner.plan(ONE, history, steady(100.0))
+        assert "as the rules ask" in plan.reasons["a"]
+        asked[late] = plan.replicas["a"]
+    assert asked[0.05] > asked[0.0]

@@ -188,6 +188,8 @@ class Outlook:
         seen = self.seen
         if seen.batches:
             interval_s, fixed_s = np.nan_to_num(seen.interval_s), np.nan_to_num(seen.fixed_s)
+            if self.learned:  # the replay knows no bursts within a window; what was late does
+                work = work * max(1.0, self.view.level)
             enough = for_batches(work, interval_s, fixed_s, self.terms.target_s)
             return np.maximum(1.0, np.ceil(enough * (1 - 1e-9)))
         spare_s *= self.terms.slack

@@ -42,7 +42,7 @@ WARM_UP, TRIGGER_S, FIXED_S = 60, 1.0, 0.2
 Outcome = tuple[float, float]
 
 
-def outcome(load: Load, lead_s: float, target_s: float) -> Outcome:
+def outcome(load: Load, lead_s: float, target_s: float, warm_up: int = WARM_UP) -> Outcome:
     """Share in target and cost over the optimum, after the warm-up."""
     app, name = chain(), "foretide"
     batch = BatchCosts(
@@ -63,7 +63,7 @@ def outcome(load: Load, lead_s: float, target_s: float) -> Outcome:
     for window in range(1, int(load.duration_s / WINDOW_S) + 1):
         loop.step(WINDOW_S * window)
     run = Run("batches", name, app.topology, WINDOW_S, 0.0, "act", target_s)
-    found = figures(RunRecord.of_journal(run, book).since(WARM_UP))
+    found = figures(RunRecord.of_journal(run, book).since(warm_up))
     return found.slo_share or 0.0, found.cost_ratio or np.nan
 
 

@@ -9,18 +9,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from batches import outcome as in_batches
 from frontier import BUSY, GOALS, OTHER, SERVICE_S, SMOOTH, WINDOW_S, chain, trace
 from networks import TRACES
 
 from foretide.figures.metrics import figures
-from foretide.figures.record import RunRecord
-from foretide.journal import Run
 from foretide.load import Load
-from foretide.model import Decision
 from foretide.sim.compare import Scenario, simulate
-from foretide.sim.environment import Simulation
-from foretide.sim.events.batch import BatchCosts
-from foretide.sim.reconfigure import Pool
 from foretide.systems import system
 
 pytestmark = pytest.mark.slow
@@ -111,25 +106,9 @@ def test_in_micro_batches_the_promise_is_kept_in_operation(
     """A queue makes batches longer, at every operator after it too: rules that plan with the whole
     delay keep 71, 89 and 87 % here. Costs are over the need of each window, which knows no target.
     """
-    app, load, target_s = chain(), made(name), 15.0
-    twin = Simulation(
-        app,
-        load,
-        mode="batch",
-        batch=BatchCosts(1.0, task_s=0.0, overheads_s=dict.fromkeys(app.topology.names, 0.2)),
-        window_s=WINDOW_S,
-        target_latency_s=target_s,
-        reconfiguration=Pool(lead_s),
-    )
-    book: list[Decision] = []
-    promised = system("foretide").promised(target_s, 0.99)
-    loop = promised.autoscaler(app.topology, twin, twin, "act", book.append)
-    for window in range(1, len(load.counts) + 1):
-        loop.step(WINDOW_S * window)
-    run = Run("batches", "foretide", app.topology, WINDOW_S, 0.0, "act", target_s)
-    found = figures(RunRecord.of_journal(run, book).since(WARM))
-    assert (found.slo_share or 0.0) >= 0.99
-    assert (found.cost_ratio or np.inf) <= most
+    share, cost = in_batches(made(name), lead_s, 15.0, WARM)
+    assert share >= 0.99
+    assert cost <= most
 
 
 @pytest.mark.parametrize("lead_s", [0.0, 10.0])

@@ -44,8 +44,7 @@ class Horizon:
     """The window in which capacity asked for now works: ``lead`` windows from now. Events may wait
     ``delay`` windows, an event/s keeps ``per_rate`` replicas of the busiest operator busy, and
     ``load`` events/s are expected. Operators have these ``shares`` of the busiest one's work, where
-    their replicas are rounded together (None: each is rounded alone). ``past``: whether what was
-    recorded before the run counts.
+    their replicas are rounded together (None: each is rounded alone).
     """
 
     lead: int
@@ -53,7 +52,6 @@ class Horizon:
     per_rate: float
     load: float
     shares: Array | None = None
-    past: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +84,7 @@ class Experience:
         The level says how much lateness they may allow themselves.
         """
         self._note(history.now, horizon.load)
-        lead, whole = horizon.lead, history.load(LOOKED_BACK)
-        if horizon.past:
-            whole = self.past.load(history, LOOKED_BACK)
+        lead, whole = horizon.lead, self.past.load(history, LOOKED_BACK)
         measured = np.flatnonzero(np.isfinite(whole))[-REPLAYED:]
         if len(measured) < ENOUGH + lead or horizon.per_rate <= 0:
             return None

@@ -82,10 +82,8 @@ class Outlook:
         per_rate = float((visits * service_s).max())
         together = lead >= TOGETHER and per_rate > 0 and not seen.batches
         shares = visits * service_s / per_rate if together else None
-        # Where slots come with the next micro-batch, a past makes the first minutes dearer.
-        past = lead > 0 or not seen.batches
         queue = IN_BATCHES * self.delay if seen.batches else self.delay
-        horizon = Horizon(lead, queue, per_rate, load, shares, past)
+        horizon = Horizon(lead, queue, per_rate, load, shares)
         ahead = asked = experience.rate(history, horizon, view.level)
         if asked and shares is not None:
             ahead = whole(asked * per_rate, shares) / per_rate

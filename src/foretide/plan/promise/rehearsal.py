@@ -134,8 +134,8 @@ class Rules:
 def averages(load: Array, lead: int, own: Array | None = None) -> Array:
     """Fading averages of the load at eight speeds, three of them with a damped trend to the window
     in which capacity asked for then works, quick ones that do not fall below the usual load, and
-    ``own`` forecasts of that window where there are any, one row each (NaN: none, the load stands
-    in): one row each, every column from the windows up to it alone.
+    ``own`` forecasts of that window where there are any (NaN: the load stands in): one row each,
+    every column from the windows up to it alone.
 
     >>> averages(np.array([2.0, 4.0]), lead=0)[:, -1].round(2).tolist()[:3]
     [4.0, 3.43, 3.21]

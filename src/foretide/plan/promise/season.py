@@ -30,8 +30,7 @@ def repeating(load: Array, lead: int, last: int | None = None) -> int | None:
 
     The first two thirds must have had the same season, or a multiple of it: few bursts that come
     by chance always have a distance at which some of them seem to repeat. And the last third must
-    bear it out. What is beyond the highest 1 % is looked at in a second try: there bursts are that
-    are short and rare. The season found ``last`` stays while it is borne out and no other is found.
+    bear it out. The second try keeps the highest 1 %, which short and rare bursts consist of. The season found ``last`` stays while it is borne out and no other is found.
 
     >>> bursts = np.tile([1.0, 1, 1, 9, 1, 1, 1, 1, 1, 1], 20)
     >>> repeating(bursts, lead=2)

@@ -30,7 +30,8 @@ def repeating(load: Array, lead: int, last: int | None = None) -> int | None:
 
     The first two thirds must have had the same season, or a multiple of it: few bursts that come
     by chance always have a distance at which some of them seem to repeat. And the last third must
-    bear it out. The second try keeps the highest 1 %, which short and rare bursts consist of. The season found ``last`` stays while it is borne out and no other is found.
+    bear it out. The second try keeps the highest 1 %, which short and rare bursts consist of. The
+    season found ``last`` stays while it is borne out and no other is found.
 
     >>> bursts = np.tile([1.0, 1, 1, 9, 1, 1, 1, 1, 1, 1], 20)
     >>> repeating(bursts, lead=2)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foretide.apps import app
+from foretide.apps.app import App, Service
 from foretide.errors import NotReady
 from foretide.figures.metrics import figures
 from foretide.history import History
@@ -20,6 +21,7 @@ from foretide.systems import system
 from foretide.topology import Operator, Topology
 
 WAVE = Load("wave", 60 + 40 * np.sin(np.arange(300) / 20), interval_s=1.0)
+CLAIRVOYANT = system("clairvoyant-target")
 CASE = Scenario(replace(app("chain"), target_latency_s=5.0), WAVE, 5.0, engine="fluid")
 
 
@@ -27,7 +29,7 @@ def test_its_schedule_costs_no_less_than_the_bound_and_is_late_by_chance_alone()
     """The schedule keeps 99 % of a fluid in time; events of 0.1 s also wait by chance."""
     least = CASE.target_cost()
     assert least is not None
-    found = figures(simulate(CASE, system("clairvoyant-target")))
+    found = figures(simulate(CASE, CLAIRVOYANT))
     assert found.slo_share is not None
     assert found.slo_share >= 0.95
     assert found.cost is not None
@@ -146,7 +148,7 @@ def test_events_that_may_be_late_are_not_all_taken_from_the_windows_that_count()
     """An even warm-up, which needs no lateness, before five spikes, which would be cheaper late."""
     load = Load("spikes", np.concatenate([np.full(3000, 60.0), spiked(300)]), interval_s=1.0)
     case = replace(CASE, load=load, warm_up_s=3000.0)
-    found = figures(simulate(case, system("clairvoyant-target")))
+    found = figures(simulate(case, CLAIRVOYANT))
     assert (found.slo_share or 0.0) >= 0.97
     assert 1.0 <= (found.cost or 0.0) / (case.target_cost() or 1.0) < 1.3
 
@@ -156,9 +158,36 @@ def test_a_queue_that_chance_made_is_worked_off() -> None:
     all the time, and what once waits would wait for good.
     """
     case = replace(CASE, load=Load("full", np.full(1200, 59.5), interval_s=1.0))
-    found = figures(simulate(case, system("clairvoyant-target")))
+    found = figures(simulate(case, CLAIRVOYANT))
     assert (found.slo_share or 0.0) >= 0.98
     assert (found.cost or 0.0) / (case.target_cost() or 1.0) < 1.35
+
+
+def test_what_chance_and_the_schedule_let_wait_is_together_no_more_than_the_target() -> None:
+    """Replicas that are full now and then let events wait nearly as long as they may: what waits
+    beyond that has no room.
+    """
+    names, service_s = ("parse", "work", "store"), (0.005, 0.010, 0.0075)
+    operators = [
+        Operator(n, names[max(0, i - 1) : i], max_replicas=40) for i, n in enumerate(names)
+    ]
+    service = {n: Service(s) for n, s in zip(names, service_s, strict=True)}
+    three = App("three", "", "test", Topology(tuple(operators)), service, target_latency_s=5.0)
+    load = Load("full", 8000 + 160 * np.sin(np.arange(300) * np.pi / 30), interval_s=10.0)
+    found = figures(simulate(Scenario(three, load, 5.0, engine="fluid"), CLAIRVOYANT))
+    assert (found.slo_share or 0.0) >= 0.99
+
+
+def test_a_load_that_all_replicas_cannot_serve_is_worked_off_by_all_of_them() -> None:
+    """Five seconds of a load that 32 replicas need a quarter of an hour for. The promise is out of
+    reach then; what comes after it is not.
+    """
+    counts = np.concatenate([np.full(300, 60.0), np.full(5, 3000.0), np.full(1500, 60.0)])
+    load = Load("too much", counts, interval_s=1.0)
+    case = replace(CASE, load=load, warm_up_s=1205.0)
+    found = figures(simulate(case, CLAIRVOYANT))
+    assert (found.slo_share or 0.0) >= 0.99
+    assert (found.cost or 0.0) / (case.target_cost() or 1.0) < 1.1
 
 
 def asked_of(demand: np.ndarray, lead: int, queues: list[tuple[float, float]]) -> list[dict]:
@@ -189,7 +218,7 @@ def test_replicas_against_a_queue_are_asked_for_once_and_until_they_work() -> No
 def test_what_is_asked_for_against_a_queue_is_not_called_off_before_it_works() -> None:
     load = Load("full", np.full(2400, 59.5), interval_s=1.0)
     case = replace(CASE, load=load, lead_s=60.0)
-    found = figures(simulate(case, system("clairvoyant-target")))
+    found = figures(simulate(case, CLAIRVOYANT))
     assert (found.slo_share or 0.0) >= 0.95
 
 

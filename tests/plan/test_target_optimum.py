@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from foretide.errors import InvalidRecord
 from foretide.model import WindowPrices
+from foretide.plan.fluid import served
 from foretide.plan.optimum import needs, optimal_schedule, schedule_cost
 from foretide.plan.target_optimum import Promise, target_optimum
 
@@ -89,6 +90,29 @@ def test_it_is_never_dearer_than_covering_the_need_in_every_window() -> None:
         found = target_optimum(work, Promise(1.0, 0.99), prices, 1)
         assert found.low <= found.cost <= covering * (1 + 1e-9)
         assert found.gap < 0.05
+
+
+@settings(max_examples=60, deadline=None)
+@given(work=WORK, prices=PRICES, most=st.integers(1, 2), windows=st.sampled_from([0.5, 1.0, 2.0]))
+def test_with_too_few_replicas_no_schedule_is_late_with_less(
+    work: list[float], prices: WindowPrices, most: int, windows: float
+) -> None:
+    demand = np.array(work)
+    found = target_optimum(demand, Promise(windows, 0.99), prices, 1, max_replicas=most)
+    least = min(
+        late_work(demand, s, windows) for s in product(range(1, most + 1), repeat=len(work))
+    )
+    late = late_work(demand, tuple(found.schedule), windows)
+    assert late <= max(0.01 * demand.sum(), least) + demand.max() / FINE + 1e-9
+
+
+def test_too_few_replicas_all_work_until_the_queue_is_gone() -> None:
+    work = np.array([1.0, 1.0, 40.0, *[1.0] * 20])
+    found = target_optimum(work, Promise(1.0, 0.9), WindowPrices(), 1, max_replicas=4)
+    assert set(found.schedule[3:14]) == {4}
+    assert set(found.schedule[-8:]) == {1}
+    left = work.sum() - served(work[:, None], found.schedule).sum()
+    assert left <= 1.0, "what the last replica does in time"
 
 
 def test_bounds_and_odd_cases() -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from foretide.errors import NotReady
 from foretide.history import History
 from foretide.model import Array, Forecast, Plan, Prices
+from foretide.plan.fluid import served
 from foretide.plan.future import Future
 from foretide.plan.optimum import (
     Schedule,
@@ -23,7 +24,7 @@ from foretide.plan.optimum import (
     schedule_cost,
     without_valleys,
 )
-from foretide.plan.target_optimum import Promise, served, target_optimum
+from foretide.plan.target_optimum import Promise, target_optimum
 from foretide.topology import Topology
 from foretide.wording import percent, plural
 
@@ -110,6 +111,8 @@ class ClairvoyantTarget:
         case, asked, schedule = self._case, self._extra[name], self.schedules[name]
         window_s = case.future.window_s
         room_s = BY_CHANCE * self._spare_s * (1 + self._depth[name]) * target
+        planned_s = float(self._behind_s[name][at - 1])
+        room_s = min(room_s, max(0.0, (case.future.spare_s or 0.0) * target - planned_s))
         on_its_way = asked[len(asked) - case.lead :]
         late_s = beyond_s - room_s - sum(on_its_way) * window_s
         asked.append(max(0, math.ceil(late_s / self._spare_s)))

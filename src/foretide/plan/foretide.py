@@ -50,6 +50,10 @@ BEYOND = 1.25
 """The highest level: beyond the forecast's upper quantile by a quarter of its distance from the
 mean.
 """
+IN_REACH = 4.0
+"""The highest level where capacity comes at once and events are served one by one: the promise can
+be kept there, so that what was late is owed for longer.
+"""
 
 
 class Foretide:
@@ -71,7 +75,7 @@ class Foretide:
         self.terms = Terms(
             target_s, share, priced(prices), slack, quantile, usual, drain, late_price
         )
-        self.level = Level(share, most=BEYOND)
+        self.level = Level(share, most=IN_REACH)
         self._pending = Pending()
         self._wanted: deque[tuple[float, Array]] = deque(maxlen=10_000)
         self.experience = Experience(self.terms)
@@ -79,15 +83,17 @@ class Foretide:
     def plan(self, topology: Topology, history: History, forecasts: Mapping[str, Forecast]) -> Plan:
         latest = history.latest
         self.experience.past.begin(history)
-        if latest.latency is not None:
-            self.level.see(latest.latency.count, latest.latency.within)
         seen = measure(topology, history)
         lead = lead_windows(latest.lead_s, latest.window_s)
+        self.level.most = BEYOND if lead or seen.batches else IN_REACH
+        if latest.latency is not None:
+            self.level.see(latest.latency.count, latest.latency.within)
+        level = min(self.level.value, self.level.most)
         mean, upper = self._rates(topology, history, forecasts, lead)
         outlook = Outlook(
             self.terms,
             self.experience,
-            View(topology, history, seen, self._pending, self.level.value, lead, mean, upper),
+            View(topology, history, seen, self._pending, level, lead, mean, upper),
         )
         coming = np.array([self._pending.total(n, history.now) for n in topology.names])
         wanted = np.maximum(outlook.need[0], outlook.floor)

@@ -24,6 +24,7 @@ import numpy as np
 from foretide.errors import InvalidRecord
 from foretide.jit import entry, inner
 from foretide.model import Array, WindowPrices
+from foretide.plan.fluid import deadlines, late_work, reachable
 from foretide.plan.optimum import Schedule, schedule_cost
 
 GRID = 8
@@ -74,7 +75,7 @@ def target_optimum(
 
     ``start`` replicas run before the first window, ``least`` to ``max_replicas`` later; in the
     first ``lead`` windows no more than ``start``. Where even ``max_replicas`` cannot keep the
-    share, the schedule that comes nearest is returned.
+    share, the schedule that comes nearest is returned: all of them until the queue is gone.
 
     # a burst of 3 in a window that two may share needs no third replica
     >>> target_optimum(np.array([1.0, 3.0, 1.0]), Promise(1.0, 1.0), WindowPrices(), 2).schedule
@@ -84,6 +85,9 @@ def target_optimum(
     fine = fine.reshape(len(fine), -1) if fine.size else fine.reshape(0, 1)
     if not fine.size:
         return TargetOptimum(0.0, 0.0, np.empty(0, dtype=np.int64))
+    late = 0.0
+    if max_replicas is not None:
+        fine, late = reachable(fine, max(1, max_replicas), promise.windows)
     demand, pieces = fine.sum(axis=1), fine.shape[1]
     behind = _behind(demand[:lead], start)
     most = max(least, math.ceil(fine.max() * pieces + behind - 1e-9), start)
@@ -109,22 +113,7 @@ def target_optimum(
         tops,
         (room * grid).astype(np.int64) + 2,
     )
-    return _search(table, (1.0 - promise.share) * float(came.sum()))
-
-
-def served(work: Array, schedule: Schedule) -> Array:
-    """Work that a schedule does in each window (row) and part of it, in order, what is left
-    waiting carried on.
-
-    >>> served(np.array([[1.0], [3.0], [1.0]]), np.array([1, 2, 2])).ravel()
-    array([1., 2., 2.])
-    """
-    capacity = np.repeat(schedule / work.shape[1], work.shape[1])
-    done, waiting = np.zeros(work.size), 0.0
-    for i, came in enumerate(work.ravel()):
-        done[i] = min(waiting + came, capacity[i])
-        waiting += came - done[i]
-    return done.reshape(work.shape)
+    return _search(table, (1.0 - promise.share) * float(came.sum()) - late * grid)
 
 
 def _behind(work: Array, replicas: int) -> float:
@@ -217,42 +206,6 @@ def _search(table: _Table, allowed: float) -> TargetOptimum:
     ):  # even all replicas are late: the schedule that is late least is all there is
         low = cost
     return TargetOptimum(min(low, cost), cost, schedule)
-
-
-def deadlines(came: Array, delay: float) -> tuple[Array, Array]:
-    """For every window and both of its parts (before and after the fraction of ``delay``): how much
-    work is due at the part's start, counted from what came before the window (so <= 0), and how
-    fast more falls due, per window.
-    """
-    whole, part = math.floor(delay), delay - math.floor(delay)
-    padded = np.concatenate([np.zeros(whole + 1), came])
-    cumulated = np.concatenate([[0.0], np.cumsum(padded)])
-    t = np.arange(len(came)) + whole + 1
-    arrived = cumulated[t]
-    early, late = padded[t - whole - 1], padded[t - whole]
-    at_start = cumulated[t - whole - 1] + early * (1.0 - part)
-    due = np.stack([at_start - arrived, cumulated[t - whole] - arrived], axis=1)
-    return due, np.stack([early, late], axis=1)
-
-
-@inner
-def _late_part(d0: float, d1: float, length: float, slope: float) -> float:
-    """Work that falls due too early in a part of a window: ``d`` is due less done, linear."""
-    if d0 <= 1e-9 and d1 <= 1e-9:
-        return 0.0
-    if d0 > 0.0 and d1 > 0.0:
-        return slope * length
-    return slope * length * (max(d0, d1) / (max(d0, d1) - min(d0, d1)))
-
-
-@inner
-def late_work(due: Any, slope: Any, part: float, backlog: float, capacity: float) -> float:
-    """Work that becomes late in a window that starts with ``backlog`` and serves ``capacity``."""
-    d0 = due[0] + backlog
-    d1 = d0 + (slope[0] - capacity) * part
-    e0 = due[1] + backlog - capacity * part
-    e1 = e0 + (slope[1] - capacity) * (1.0 - part)
-    return _late_part(d0, d1, part, slope[0]) + _late_part(e0, e1, 1.0 - part, slope[1])
 
 
 @inner

@@ -17,16 +17,32 @@ UNEVEN = (0.05, 0.15)
 """The part of a delay that is left unused, at the least and at a level of caution of 1: a window's
 work may come at its beginning.
 """
+OWED = 0.3
+"""How much less of a delay is used for each level above 1, where events are late that would not be
+if a window's work came evenly.
+"""
+LEFT = 0.1
+"""The least part of a delay that is used."""
 
 
 def evened(delay: float, level: float) -> float:
     """The delay to plan with at a level of caution (``promise.level``).
 
-    >>> evened(2.0, level=0.0), evened(2.0, level=1.0)
-    (1.9, 1.7)
+    >>> [round(evened(2.0, level), 2) for level in (0.0, 1.0, 2.0)]
+    [1.9, 1.7, 1.19]
     """
     least, most = UNEVEN
-    return delay * (1.0 - least - (most - least) * min(1.0, max(0.0, level)))
+    part = 1.0 - least - (most - least) * min(1.0, max(0.0, level))
+    return delay * part * owed(level)
+
+
+def owed(level: float) -> float:
+    """The part of a delay that is left to use while late events are owed.
+
+    >>> owed(0.5), owed(1.5)
+    (1.0, 0.85)
+    """
+    return max(LEFT, 1.0 - OWED * max(0.0, level - 1.0))
 
 
 def due_work(waiting: Array, coming: Array, last: Array, delay: float) -> Array:

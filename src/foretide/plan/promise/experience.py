@@ -11,7 +11,7 @@ import numpy as np
 
 from foretide.history import History
 from foretide.model import Array
-from foretide.plan.promise.due import evened
+from foretide.plan.promise.due import evened, owed
 from foretide.plan.promise.past import Past
 from foretide.plan.promise.rehearsal import Rules, Setting, averages, rehearse
 from foretide.plan.promise.season import ROWS, recurring, repeating
@@ -113,7 +113,9 @@ class Experience:
         p = self.terms.prices
         change = 0.5 * (p.up + p.down) / max(p.replica_second * window_s, 1e-9)
         late, drain = horizon.delay / self.terms.slack, self.terms.drain_s / window_s
-        delay = horizon.delay if horizon.lead else evened(horizon.delay, level)
+        delay = horizon.delay
+        if not horizon.lead:
+            delay, late = evened(delay, level), late * owed(level)
         return Setting(
             horizon.lead,
             delay,

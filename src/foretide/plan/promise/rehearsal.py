@@ -27,8 +27,8 @@ import numpy as np
 
 from foretide.jit import entry, inner
 from foretide.model import Array
+from foretide.plan.fluid import deadlines, late_work
 from foretide.plan.promise.stairs import Stairs
-from foretide.plan.target_optimum import deadlines, late_work
 
 SPEEDS = np.array([1.0, 0.6, 0.35, 0.2, 0.1, 0.05, 0.02, 0.01])
 TRENDS = np.array([[0, 2], [1, 3], [2, 4]])

@@ -52,6 +52,7 @@ class Options:
     pretrained: Path | None = None
     warm_up_s: float = 0.0
     share: float | None = None
+    history: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from foretide.errors import InvalidConfig
 from foretide.figures.comparison import Comparison
 from foretide.jit import is_compiled
 from foretide.load import CsvFormat
+from foretide.load import load as load_named
 from foretide.model import Prices
 from foretide.report.words import FIGURES, verdict
 from foretide.sim import compare as comparing
@@ -85,6 +86,12 @@ WarmUpOption = Annotated[
     float,
     typer.Option("--warm-up", help="seconds of the load that systems only learn from", min=0),
 ]
+HistoryOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--history", help="a CSV file with the load before this one: known from the first window"
+    ),
+]
 SettingsOption = Annotated[
     Path | None, typer.Option("--settings", help="a TOML file: your prices, and your own system")
 ]
@@ -131,6 +138,7 @@ def simulate(
     lead_s: LeadOption = None,
     cores: CoresOption = None,
     warm_up_s: WarmUpOption = 0.0,
+    history: HistoryOption = None,
     pretrained: PretrainedOption = None,
     settings: SettingsOption = None,
     as_json: JsonOption = False,
@@ -145,7 +153,7 @@ def simulate(
     form = CsvFormat(time_column, count_column, rate_column, unit)
     options = Options(
         app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
-        profile_s, pretrained=pretrained, warm_up_s=warm_up_s,
+        profile_s, pretrained=pretrained, warm_up_s=warm_up_s, history=history,
         share=own.share if share is None else share,
     )  # fmt: skip
     _run(options, own.prices, [system], as_json, report, processes=1)
@@ -173,6 +181,7 @@ def compare(
     lead_s: LeadOption = None,
     cores: CoresOption = None,
     warm_up_s: WarmUpOption = 0.0,
+    history: HistoryOption = None,
     settings: SettingsOption = None,
     processes: ProcessesOption = None,
     as_json: JsonOption = False,
@@ -188,7 +197,7 @@ def compare(
     form = CsvFormat(time_column, count_column, rate_column, unit)
     options = Options(
         app, load, speed, scale, form, window_s, seed, engine, lead_s, cores, target_s, price,
-        profile_s, quick, warm_up_s=warm_up_s,
+        profile_s, quick, warm_up_s=warm_up_s, history=history,
         share=own.share if share is None else share,
     )  # fmt: skip
     _run(options, own.prices, [*systems_named(systems), *extra], as_json, report, processes, fast)
@@ -228,6 +237,8 @@ def _run(
     ]
     if options.pretrained is not None:
         systems = [_pretrained(s, options.pretrained, scenario.window_s) for s in systems]
+    if options.history is not None:
+        systems = _with_past(systems, options, scenario)
     note_if_alike(scenario, systems)
     if fast:
         systems = _cheaper(systems, scenario)
@@ -251,6 +262,22 @@ def _run(
 def _pretrained(system: System, file: Path, window_s: float) -> System:
     changed, trained = with_file(system, file, window_s)
     return changed.remembering(trained.past.rates(window_s))
+
+
+def _with_past(
+    systems: list[System], options: Options, scenario: comparing.Scenario
+) -> list[System]:
+    """The systems with the load of ``--history``, in the same units as the load that is run."""
+    past = load_named(str(options.history), options.speed, options.scale, options.form)
+    rates = past.rates(scenario.window_s)
+    if not len(rates):
+        raise InvalidConfig(
+            f"--history {options.history} lasts {past.duration_s:g} s, less than a window of "
+            f"{scenario.window_s:g} s: give more of the load before, or a shorter --window"
+        )
+    known = plural(len(rates), "window")
+    labelled("history:", "cyan", f"systems that learn from a past know {known} before the load.")
+    return [s.remembering(rates) for s in systems]
 
 
 def note_conditions(options: Options, scenario: comparing.Scenario) -> None:

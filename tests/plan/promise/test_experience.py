@@ -105,7 +105,8 @@ def test_after_a_restart_the_season_keeps_its_place() -> None:
 
 def test_without_lead_time_more_of_the_delay_is_used_when_nothing_is_late() -> None:
     assert 0.7 < evened(0.8, level=0.0) < 0.8
-    assert evened(0.8, level=1.25) == evened(0.8, level=1.0) < evened(0.8, level=0.5) < 0.75
+    assert evened(0.8, level=1.0) < evened(0.8, level=0.5) < 0.75
+    assert 0.0 < evened(0.8, level=9.0) < evened(0.8, level=1.25) < evened(0.8, level=1.0)
 
 
 def test_a_surprise_is_how_far_the_load_rose_above_what_was_foreseen() -> None:

@@ -187,7 +187,7 @@ def test_a_load_that_all_replicas_cannot_serve_is_worked_off_by_all_of_them() ->
     case = replace(CASE, load=load, warm_up_s=1205.0)
     found = figures(simulate(case, CLAIRVOYANT))
     assert (found.slo_share or 0.0) >= 0.99
-    assert (found.cost or 0.0) / (case.target_cost() or 1.0) < 1.1
+    assert (found.cost or 0.0) / (case.target_cost() or 1.0) < 1.15
 
 
 def asked_of(demand: np.ndarray, lead: int, queues: list[tuple[float, float]]) -> list[dict]:

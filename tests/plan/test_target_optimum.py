@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from foretide.errors import InvalidRecord
@@ -94,6 +94,7 @@ def test_it_is_never_dearer_than_covering_the_need_in_every_window() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(work=WORK, prices=PRICES, most=st.integers(1, 2), windows=st.sampled_from([0.5, 1.0, 2.0]))
+@example([2.25, 3.0], WindowPrices(1.0, 0.0, 0.0, 0.0), 2, 0.5)
 def test_with_too_few_replicas_no_schedule_is_late_with_less(
     work: list[float], prices: WindowPrices, most: int, windows: float
 ) -> None:

@@ -7,6 +7,7 @@ at time u is late unless all that came up to u is done by u and the delay.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,30 +32,45 @@ def served(work: Array, schedule: Schedule) -> Array:
     return done.reshape(work.shape)
 
 
-def reachable(work: Array, replicas: int, windows: float) -> tuple[Array, float]:
-    """Work (one row per window) as the most replicas that there can be get it done, wherever their
-    queue grows so long that something is late, and how much of it is late there. Elsewhere it is as
-    it came.
-
-    >>> done, late = reachable(np.array([[1.0], [9.0], [1.0], [0.0]]), replicas=4, windows=1.0)
-    >>> done.ravel(), round(late, 3)  # a fifth of the nine and a third of the one after them
-    (array([1., 4., 4., 2.]), 2.133)
+@dataclass(frozen=True, slots=True, eq=False)
+class Reachable:
+    """What the most replicas that there can be get done (``work``), the windows in which all of
+    them must work for that (``full``), how much is ``late`` all the same, and the ``longest`` queue
+    in those windows, in replica-windows.
     """
+
+    work: Array
+    full: Array
+    late: float
+    longest: float
+
+
+def reachable(work: Array, replicas: int, windows: float) -> Reachable:
+    """Work (one row per window) as the most replicas get it done, wherever their queue grows so
+    long that something is late; elsewhere as it came.
+
+    >>> found = reachable(np.array([[1.0], [9.0], [1.0], [0.0]]), replicas=4, windows=1.0)
+    >>> found.work.ravel(), found.full.tolist()
+    (array([1., 4., 4., 2.]), [False, True, True, True])
+    >>> round(found.late, 3)  # a fifth of the nine and a third of the one after them
+    2.133
+    """
+    none = np.zeros(len(work), dtype=bool)
     done = served(work, np.full(len(work), replicas))
     queue = np.cumsum((work - done).sum(axis=1))
     waits = queue > 1e-9
     if not (queue > windows * replicas).any():
-        return work, 0.0
+        return Reachable(work, none, 0.0, 0.0)
     late = _late_windows(work.ravel(), replicas / work.shape[1], windows * work.shape[1])
     late = late.reshape(work.shape).sum(axis=1)
     begins = np.flatnonzero(waits & ~np.append(False, waits[:-1]))
     ends = np.flatnonzero(waits & ~np.append(waits[1:], False)) + 2
-    shifted, total = work.copy(), 0.0
+    shifted, full, total = work.copy(), none, 0.0
     for begin, end in zip(begins, ends, strict=True):
         if queue[begin:end].max() > windows * replicas:
-            shifted[begin:end] = done[begin:end]
+            shifted[begin:end], full[begin:end] = done[begin:end], True
             total += float(late[begin:end].sum())
-    return shifted, total
+    return Reachable(shifted, full, total, float(queue.max()))
 
 
 def _late_windows(work: Array, capacity: float, delay: float) -> Array:

@@ -29,6 +29,7 @@ from foretide.plan.optimum import Schedule, schedule_cost
 
 GRID = 8
 LEVELS = 64
+COARSEST = 2
 STATES = 8_000
 """Pairs of replicas and backlog that the table may have; a larger problem gets a coarser grid."""
 ROUNDS = 12
@@ -85,35 +86,69 @@ def target_optimum(
     fine = fine.reshape(len(fine), -1) if fine.size else fine.reshape(0, 1)
     if not fine.size:
         return TargetOptimum(0.0, 0.0, np.empty(0, dtype=np.int64))
-    late = 0.0
-    if max_replicas is not None:
-        fine, late = reachable(fine, max(1, max_replicas), promise.windows)
-    demand, pieces = fine.sum(axis=1), fine.shape[1]
-    behind = _behind(demand[:lead], start)
-    most = max(least, math.ceil(fine.max() * pieces + behind - 1e-9), start)
-    most = most if max_replicas is None else max(1, min(most, max_replicas))
-    block = max(1, math.ceil(most / LEVELS))
-    levels = np.unique(np.append(np.arange(min(least, most), most + 1, block), most))
-    room = _highest(demand, math.ceil(promise.windows) + 1, 0) * (promise.windows + 1.0) + 1.0
-    room[: 3 * lead] += behind
-    grid = int(max(2, min(GRID, STATES / (len(levels) * room.max()))))
-    grid = pieces * math.ceil(grid / pieces)  # what a replica does in a part is whole
-    came = np.diff(np.round(np.concatenate([[0.0], np.cumsum(fine)]) * grid)).astype(np.int64)
-    near = _near(fine.max(axis=1) * pieces, promise, prices, float(start))
-    near[: 3 * lead] = most
-    tops = np.minimum(np.searchsorted(levels, np.ceil(near - 1e-9)) + 2, len(levels))
-    tops[:lead] = max(1, np.searchsorted(levels, start, side="right"))
-    table = _Table(
-        came.reshape(fine.shape),
-        levels.astype(np.int64),
-        grid,
-        promise.windows,
-        prices,
-        float(start),
-        tops,
-        (room * grid).astype(np.int64) + 2,
-    )
-    return _search(table, (1.0 - promise.share) * float(came.sum()) - late * grid)
+    case = _Case(promise, prices, start, max_replicas, least, lead)
+    if max_replicas is None:
+        return case.solve(fine)
+    most = max(1, max_replicas)
+    found = reachable(fine, most, promise.windows)
+    if not found.full[lead:].any():
+        return case.solve(fine)
+    if found.longest * min(most, LEVELS) * COARSEST <= STATES:
+        return case.solve(fine, longer=found.longest)
+    best = case.solve(found.work, late=found.late)
+    schedule = best.schedule.copy()
+    schedule[lead:][found.full[lead:]] = most
+    cost = schedule_cost(schedule, prices, start)
+    return TargetOptimum(cost if best.low == best.cost else best.low, cost, schedule)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What is the same for every load: the promise, the prices, and which replicas there can be."""
+
+    promise: Promise
+    prices: WindowPrices
+    start: int
+    max_replicas: int | None
+    least: int
+    lead: int
+
+    def solve(self, fine: Array, longer: float = 0.0, late: float = 0.0) -> TargetOptimum:
+        """The cheapest schedule for this work: queues are followed that are ``longer`` than those
+        which can be of use, and as much less may be late as ``late`` says is late anyway.
+        """
+        table = self._table(fine, longer)
+        allowed = (1.0 - self.promise.share) * float(table.came.sum())
+        return _search(table, allowed - late * table.grid)
+
+    def _table(self, fine: Array, longer: float) -> _Table:
+        promise, start, lead, least = self.promise, self.start, self.lead, self.least
+        demand, pieces = fine.sum(axis=1), fine.shape[1]
+        behind = _behind(demand[:lead], start)
+        most = max(least, math.ceil(fine.max() * pieces + behind - 1e-9), start)
+        most = most if self.max_replicas is None else max(1, min(most, self.max_replicas))
+        block = max(1, math.ceil(most / LEVELS))
+        levels = np.unique(np.append(np.arange(min(least, most), most + 1, block), most))
+        room = _highest(demand, math.ceil(promise.windows) + 1, 0) * (promise.windows + 1.0) + 1.0
+        room[: 3 * lead] += behind
+        room += longer
+        grid = int(max(COARSEST, min(GRID, STATES / (len(levels) * room.max()))))
+        grid = pieces * math.ceil(grid / pieces)  # what a replica does in a part is whole
+        came = np.diff(np.round(np.concatenate([[0.0], np.cumsum(fine)]) * grid)).astype(np.int64)
+        near = _near(fine.max(axis=1) * pieces, promise, self.prices, float(start))
+        near[: None if longer else 3 * lead] = most
+        tops = np.minimum(np.searchsorted(levels, np.ceil(near - 1e-9)) + 2, len(levels))
+        tops[:lead] = max(1, np.searchsorted(levels, start, side="right"))
+        return _Table(
+            came.reshape(fine.shape),
+            levels.astype(np.int64),
+            grid,
+            promise.windows,
+            self.prices,
+            float(start),
+            tops,
+            (room * grid).astype(np.int64) + 2,
+        )
 
 
 def _behind(work: Array, replicas: int) -> float:

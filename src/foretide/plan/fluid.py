@@ -56,6 +56,8 @@ def reachable(work: Array, replicas: int, windows: float) -> Reachable:
     2.133
     """
     none = np.zeros(len(work), dtype=bool)
+    if work.max() * work.shape[1] <= replicas:
+        return Reachable(work, none, 0.0, 0.0)
     done = served(work, np.full(len(work), replicas))
     queue = np.cumsum((work - done).sum(axis=1))
     waits = queue > 1e-9

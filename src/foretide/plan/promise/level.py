@@ -60,7 +60,8 @@ class Level:
         return {"level": self.value, "usual": self._usual, "known": self._known}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        value, usual, known = (float(state.get(k, 0.0)) for k in ("level", "usual", "known"))
+        value = float(state["level"])
+        usual, known = (float(state.get(k, 0.0)) for k in ("usual", "known"))
         if not (math.isfinite(value) and 0 <= usual < math.inf and 0 <= known <= 1):
             raise ValueError(f"a level of {value} with {usual} events cannot be restored")
         self.value = min(self.most, max(self.least, value))
